@@ -1,0 +1,19 @@
+// The sub-commands: each adds its options and returns what runs it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <functional>
+
+namespace focus::app {
+
+// Set by SIGINT and SIGTERM; long work looks at it between steps.
+extern std::atomic<bool> interrupted;
+
+using Command = std::function<void()>;
+Command add_train(CLI::App& app);
+Command add_eval(CLI::App& app);
+Command add_generate(CLI::App& app);
+Command add_info(CLI::App& app);
+
+}  // namespace focus::app

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "arguments.h"
+#include "focus/formats/checkpoint.h"
+#include "focus/nn/adapter.h"
+#include "focus/nn/decoder.h"
+#include "focus/text/token_windows.h"
+#include "focus/text/tokenizer.h"
+
+namespace focus::app {
+
+// The tokenizer that comes with a model: in its GGUF file or its folder.
+Tokenizer tokenizer_of(const Checkpoint& checkpoint);
+ComputeType compute_type(const std::string& dtype);
+std::string_view compute_name(ComputeType compute);
+
+// Everything a command needs of a model. The weights are read by load_weights(), after cheap checks.
+struct LoadedModel {
+  explicit LoadedModel(const ModelArguments& arguments);
+  void load_weights(bool batch_invariant = false);
+  BaseIdentity identity() const;
+  // Windows of the texts, at most 16 MiB of them, with the model's BOS rule.
+  TokenWindows windows(const TextArguments& text) const;
+  // The adapter in `folder`, checked against this model; a warning goes to stderr.
+  Adapter adapter(const std::string& folder, bool strict) const;
+  std::string bos_rule() const;
+
+  ModelArguments arguments;
+  Checkpoint checkpoint;
+  Tokenizer tokenizer;
+  ComputeType compute;
+  std::optional<Decoder> decoder;
+};
+
+// Peak resident memory of the process so far, bytes.
+int64_t peak_memory();
+
+}  // namespace focus::app

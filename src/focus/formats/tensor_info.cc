@@ -1,0 +1,11 @@
+#include "focus/formats/tensor_info.h"
+
+namespace focus {
+
+int64_t TensorInfo::elements() const {
+  int64_t product = 1;
+  for (const int64_t extent : shape) product *= extent;
+  return product;
+}
+
+}  // namespace focus

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "focus/formats/dtype.h"
+
+namespace focus {
+
+// One tensor of an open file. `bytes` points into the mapping and lives as long as the file object.
+struct TensorInfo {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;  // row-major, outermost first
+  std::span<const std::byte> bytes;
+  int64_t elements() const;  // product of shape, 1 for a scalar; checked when the file was opened
+};
+
+}  // namespace focus
