@@ -35,17 +35,21 @@ std::pair<int64_t, int64_t> farthest_head(const std::vector<std::vector<double>>
   std::pair<int64_t, int64_t> best{0, 0};
   for (size_t layer = 0; layer < far.size(); ++layer) {
     for (size_t head = 0; head < far[layer].size(); ++head) {
-      if (far[layer][head] > far[best.first][best.second]) best = {static_cast<int64_t>(layer), static_cast<int64_t>(head)};
+      if (far[layer][head] > far[best.first][best.second])
+        best = {static_cast<int64_t>(layer), static_cast<int64_t>(head)};
     }
   }
   return best;
 }
 
-void colour_tokens(Report& report, const LoadedModel& model, const std::vector<int32_t>& window, const Adapter& adapter, int64_t layer, int64_t head) {
+void colour_tokens(Report& report, const LoadedModel& model, const std::vector<int32_t>& window,
+                   const Adapter& adapter, int64_t layer, int64_t head) {
   const at::NoGradGuard frozen;
   MaskedAttention attention(adapter.mask("adapter"));
   auto cache = model.decoder->new_cache();
-  model.decoder->forward(window, cache, [&](const LayerInputs& inputs, LayerCache& one) { return attention(inputs, one); });
+  model.decoder->forward(window, cache, [&](const LayerInputs& inputs, LayerCache& one) {
+    return attention(inputs, one);
+  });
   const auto& keys = cache.layer(layer).key_sets;
   const int64_t router = keys.heads() == 1 ? 0 : head / (adapter.base.shape.heads / keys.heads());
   for (size_t t = 0; t < window.size(); ++t) {
@@ -61,34 +65,45 @@ void colour_tokens(Report& report, const LoadedModel& model, const std::vector<i
 
 }  // namespace
 
-void write_eval_report(const std::string& path, const LoadedModel& model, const TokenWindows& windows, const Adapter* adapter,
+void write_eval_report(const std::string& path, const LoadedModel& model,
+                       const TokenWindows& windows, const Adapter* adapter,
                        const std::string& adapter_folder, const EvalResult& result) {
   Report report;
   report.title = "Focus: " + std::filesystem::path(model.arguments.model).stem().string();
   report.facts = {{"Model", model.arguments.model},
                   {"Parameters", std::to_string(model.decoder->weight_count())},
                   {"Compute type", std::string(compute_name(model.compute))},
-                  {"Perplexity", fmt::format("{} windows of {} tokens side by side, {}", result.windows, windows.tokens(), model.bos_rule())},
-                  {"Copy test", fmt::format("{} windows: 200 tokens repeated at distance {}", result.copy_windows, windows.tokens() - 424)}};
+                  {"Perplexity", fmt::format("{} windows of {} tokens side by side, {}",
+                                             result.windows, windows.tokens(), model.bos_rule())},
+                  {"Copy test", fmt::format("{} windows: 200 tokens repeated at distance {}",
+                                            result.copy_windows, windows.tokens() - 424)}};
   report.rows = result.rows;
   const auto window = windows.side_by_side(windows.texts() - 1, 0);
   if (adapter != nullptr) {
     const auto& spec = adapter->spec;
-    report.facts.emplace_back("Adapter", fmt::format("{}: {} parameters", adapter_folder, adapter->parameter_count()));
-    report.facts.emplace_back("Routing", fmt::format("{} features, {} heads, {}, {} groups, rank {}, read by {}, balance {}; window {} + {} sinks",
-                                                     to_string(spec.features), to_string(spec.heads), to_string(spec.membership), spec.groups,
-                                                     spec.rank, to_string(spec.read), to_string(spec.balance), adapter->rule.window,
-                                                     adapter->rule.sinks));
-    for (const auto& [name, value] : adapter->calibration) report.facts.emplace_back("Training: " + name, value);
+    report.facts.emplace_back(
+        "Adapter", fmt::format("{}: {} parameters", adapter_folder, adapter->parameter_count()));
+    report.facts.emplace_back(
+        "Routing",
+        fmt::format("{} features, {} heads, {}, {} groups, rank {}, read by {}, balance {}; window "
+                    "{} + {} sinks",
+                    to_string(spec.features), to_string(spec.heads), to_string(spec.membership),
+                    spec.groups, spec.rank, to_string(spec.read), to_string(spec.balance),
+                    adapter->rule.window, adapter->rule.sinks));
+    for (const auto& [name, value] : adapter->calibration)
+      report.facts.emplace_back("Training: " + name, value);
     report.loss = loss_curve(adapter_folder);
     report.loss_label = "group cross-entropy (nats per unit of far mass)";
     report.far_mass = result.far_mass_by_head;
-    for (const auto& layer : adapter->layers) report.reads.emplace_back(layer.reads.begin(), layer.reads.end());
+    for (const auto& layer : adapter->layers)
+      report.reads.emplace_back(layer.reads.begin(), layer.reads.end());
     const auto [layer, head] = farthest_head(result.far_by_head);
     colour_tokens(report, model, window, *adapter, layer, head);
-    const std::vector<int32_t> prompt(window.begin(), window.begin() + std::min<int64_t>(windows.tokens(), 400));
+    const std::vector<int32_t> prompt(window.begin(),
+                                      window.begin() + std::min<int64_t>(windows.tokens(), 400));
     GenerationOptions options{.max_tokens = 80, .eos = model.checkpoint.config().eos};
-    const auto continuation = generate(*model.decoder, model.tokenizer, adapter->mask("adapter"), prompt, options, {}, interrupted);
+    const auto continuation = generate(*model.decoder, model.tokenizer, adapter->mask("adapter"),
+                                       prompt, options, {}, interrupted);
     report.continuation_prompt = model.tokenizer.decode(prompt);
     report.continuation = continuation.text;
   }

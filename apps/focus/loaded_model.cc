@@ -24,37 +24,49 @@ ComputeType compute_type(const std::string& dtype) {
   return dtype == "bf16" ? ComputeType::kBF16 : ComputeType::kF32;
 }
 
-std::string_view compute_name(ComputeType compute) { return compute == ComputeType::kBF16 ? "bf16" : "f32"; }
+std::string_view compute_name(ComputeType compute) {
+  return compute == ComputeType::kBF16 ? "bf16" : "f32";
+}
 
 LoadedModel::LoadedModel(const ModelArguments& given)
-    : arguments(given), checkpoint(given.model), tokenizer(tokenizer_of(checkpoint)), compute(compute_type(given.dtype)) {
+    : arguments(given),
+      checkpoint(given.model),
+      tokenizer(tokenizer_of(checkpoint)),
+      compute(compute_type(given.dtype)) {
   if (given.threads > 0) at::set_num_threads(given.threads);
 }
 
 void LoadedModel::load_weights(bool batch_invariant) {
   Progress progress("load");
-  decoder.emplace(checkpoint, DecoderOptions{.compute = compute, .batch_invariant = batch_invariant},
+  decoder.emplace(checkpoint,
+                  DecoderOptions{.compute = compute, .batch_invariant = batch_invariant},
                   [&](int64_t done, int64_t total) {
-                    if (expanded_bytes(checkpoint, compute) > int64_t{1} << 30) progress.update(done, total);
+                    if (expanded_bytes(checkpoint, compute) > int64_t{1} << 30)
+                      progress.update(done, total);
                   });
 }
 
-BaseIdentity LoadedModel::identity() const { return BaseIdentity::of(*decoder, tokenizer.hash(), checkpoint.sampled_hash()); }
+BaseIdentity LoadedModel::identity() const {
+  return BaseIdentity::of(*decoder, tokenizer.hash(), checkpoint.sampled_hash());
+}
 
 TokenWindows LoadedModel::windows(const TextArguments& text) const {
   const auto& config = checkpoint.config();
-  return TokenWindows(expand_patterns(text.patterns), tokenizer, text.tokens, config.add_bos && config.bos ? *config.bos : -1, kTextBytes);
+  return TokenWindows(expand_patterns(text.patterns), tokenizer, text.tokens,
+                      config.add_bos && config.bos ? *config.bos : -1, kTextBytes);
 }
 
 Adapter LoadedModel::adapter(const std::string& folder, bool strict) const {
   Adapter adapter = load_adapter(folder);
-  if (const auto warning = check_base(adapter, identity(), strict)) fmt::print(stderr, "focus: warning: {}\n", *warning);
+  if (const auto warning = check_base(adapter, identity(), strict))
+    fmt::print(stderr, "focus: warning: {}\n", *warning);
   return adapter;
 }
 
 std::string LoadedModel::bos_rule() const {
   const auto& config = checkpoint.config();
-  return config.add_bos && config.bos ? fmt::format("each window starts with BOS ({})", *config.bos) : "no BOS";
+  return config.add_bos && config.bos ? fmt::format("each window starts with BOS ({})", *config.bos)
+                                      : "no BOS";
 }
 
 int64_t peak_memory() {

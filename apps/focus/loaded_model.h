@@ -18,7 +18,8 @@ Tokenizer tokenizer_of(const Checkpoint& checkpoint);
 ComputeType compute_type(const std::string& dtype);
 std::string_view compute_name(ComputeType compute);
 
-// Everything a command needs of a model. The weights are read by load_weights(), after cheap checks.
+// Everything a command needs of a model. The weights are read by load_weights(), after cheap
+// checks.
 struct LoadedModel {
   explicit LoadedModel(const ModelArguments& arguments);
   void load_weights(bool batch_invariant = false);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <new>
 
 #include "commands.h"
@@ -12,6 +13,16 @@ namespace focus::app {
 std::atomic<bool> interrupted{false};
 
 namespace {
+
+// libgomp's idle threads spin for milliseconds by default. With another busy process on the same
+// cores every parallel region then waits for a time slice: two runs side by side took 3.4 times as
+// long as one, 1.8 times with this. Alone it costs 5%. It must be set before libgomp reads its
+// environment, which its own constructor does.
+void spin_briefly(int, char**, char**) {
+  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "2000", 0);
+}
+[[gnu::section(".preinit_array"),
+  gnu::used]] void (*const spin_briefly_first)(int, char**, char**) = spin_briefly;
 
 constexpr int kFailure = 1, kUsage = 2;
 
@@ -25,7 +36,8 @@ int run(int argc, char** argv) {
   CLI::App app{"Focus: sparse attention for pretrained language models, by learned groups"};
   app.require_subcommand(1);
   app.get_formatter()->column_width(28);
-  app.footer("'focus COMMAND --help' shows the options of a command. Exit codes: 0, 1 failure, 2 usage.");
+  app.footer(
+      "'focus COMMAND --help' shows the options of a command. Exit codes: 0, 1 failure, 2 usage.");
   Command command;
   const auto add = [&](const char* name, const char* about, Command (*make)(CLI::App&)) {
     CLI::App* sub = app.add_subcommand(name, about);
@@ -40,7 +52,8 @@ int run(int argc, char** argv) {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "focus: error: arguments: expected what 'focus --help' shows, found: {}\n", error.what());
+    fmt::print(stderr, "focus: error: arguments: expected what 'focus --help' shows, found: {}\n",
+               error.what());
     return kUsage;
   }
   std::signal(SIGINT, on_signal);
@@ -52,10 +65,13 @@ int run(int argc, char** argv) {
     fmt::print(stderr, "focus: error: {}\n", error.what());
     return error.kind() == ErrorKind::kUsage ? kUsage : kFailure;
   } catch (const std::bad_alloc&) {
-    fmt::print(stderr, "focus: error: memory: expected enough for this run, found none left; use fewer --tokens\n");
+    fmt::print(stderr,
+               "focus: error: memory: expected enough for this run, found none left; use fewer "
+               "--tokens\n");
   } catch (const std::exception& error) {
     const std::string text = error.what();
-    fmt::print(stderr, "focus: error: internal: expected no failure, found: {}\n", text.substr(0, text.find('\n')));
+    fmt::print(stderr, "focus: error: internal: expected no failure, found: {}\n",
+               text.substr(0, text.find('\n')));
   }
   return kFailure;
 }

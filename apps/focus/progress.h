@@ -5,7 +5,8 @@
 
 namespace focus::app {
 
-// One line on stderr: redrawn in place on a terminal, written anew every tenth of the way in a pipe.
+// One line on stderr: redrawn in place on a terminal, written anew every tenth of the way in a
+// pipe.
 class Progress {
  public:
   explicit Progress(std::string title);

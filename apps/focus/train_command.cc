@@ -18,7 +18,8 @@ struct Arguments {
   ModelArguments model;
   TextArguments text;
   TrainOptions options;
-  std::string out, features = "qk", heads = "kv", membership = "partition", read = "budget", balance = "none";
+  std::string out, features = "qk", heads = "kv", membership = "partition", read = "budget",
+                   balance = "none";
 };
 
 // A line a training step; written at the end beside the adapter.
@@ -50,11 +51,15 @@ void run(const Arguments& given) {
   check_writable_directory(given.out);
   model.load_weights();
   const auto base = model.identity();
-  fmt::print(stderr, "model   {} ({} parameters, {})\n", given.model.model, model.decoder->weight_count(), compute_name(model.compute));
-  fmt::print(stderr, "text    {} tokens in {} texts, windows of {}\n", windows.total(), windows.texts(), windows.tokens());
-  fmt::print(stderr, "routing {} features, {} heads, {} of {} groups, rank {}, read by {}; window {} + {} sinks\n",
-             given.features, given.heads, given.membership, options.spec.groups, options.spec.rank, given.read, options.rule.window,
-             options.rule.sinks);
+  fmt::print(stderr, "model   {} ({} parameters, {})\n", given.model.model,
+             model.decoder->weight_count(), compute_name(model.compute));
+  fmt::print(stderr, "text    {} tokens in {} texts, windows of {}\n", windows.total(),
+             windows.texts(), windows.tokens());
+  fmt::print(
+      stderr,
+      "routing {} features, {} heads, {} of {} groups, rank {}, read by {}; window {} + {} sinks\n",
+      given.features, given.heads, given.membership, options.spec.groups, options.spec.rank,
+      given.read, options.rule.window, options.rule.sinks);
   Progress progress("train");
   Metrics metrics;
   std::string note;
@@ -63,7 +68,8 @@ void run(const Arguments& given) {
       [&](const TrainProgress& now) {
         metrics.add(now);
         if (now.loss) note = fmt::format("loss {:.3f}", *now.loss);
-        progress.update(now.done, now.total, std::string(now.phase) + (note.empty() ? "" : " " + note));
+        progress.update(now.done, now.total,
+                        std::string(now.phase) + (note.empty() ? "" : " " + note));
       },
       interrupted);
   progress.finish();
@@ -71,20 +77,28 @@ void run(const Arguments& given) {
       {"texts", fmt::format("{}", fmt::join(given.text.patterns, " "))},
       {"tokens_read", std::to_string(windows.total())},
       {"window", std::to_string(windows.tokens())},
-      {"windows", fmt::format("{} calibration, {} training steps, {} fitting", options.calibration_windows, result.steps_done, options.fit_windows)},
+      {"windows", fmt::format("{} calibration, {} training steps, {} fitting",
+                              options.calibration_windows, result.steps_done, options.fit_windows)},
       {"seed", std::to_string(options.seed)},
       {"dtype", std::string(compute_name(model.compute))},
       {"cost", fmt::format("{:.4f} (pairs {:.4f}) on fitting windows", result.cost, result.pairs)},
   };
   save_adapter(given.out, result.adapter);
   write_file_atomically(given.out + "/metrics.jsonl", metrics.text());
-  if (result.interrupted) fmt::print(stderr, "stopped early: the adapter holds what {} training steps taught it\n", result.steps_done);
+  if (result.interrupted)
+    fmt::print(stderr, "stopped early: the adapter holds what {} training steps taught it\n",
+               result.steps_done);
   const int64_t parameters = result.adapter.parameter_count();
-  fmt::print("adapter {}: {} parameters ({:.2f}% of the model), pairs {:.4f}, cost {:.4f} at T = {}\n", given.out, parameters,
-             100.0 * static_cast<double>(parameters) / static_cast<double>(model.decoder->weight_count()), result.pairs, result.cost,
-             windows.tokens());
-  fmt::print("{:.0f} s; a training step costs {:.2f} times a dense forward pass; peak memory {} MiB, weights {} MiB\n", result.seconds,
-             result.step_over_forward, peak_memory() >> 20, expanded_bytes(model.checkpoint, model.compute) >> 20);
+  fmt::print(
+      "adapter {}: {} parameters ({:.2f}% of the model), pairs {:.4f}, cost {:.4f} at T = {}\n",
+      given.out, parameters,
+      100.0 * static_cast<double>(parameters) / static_cast<double>(model.decoder->weight_count()),
+      result.pairs, result.cost, windows.tokens());
+  fmt::print(
+      "{:.0f} s; a training step costs {:.2f} times a dense forward pass; peak memory {} MiB, "
+      "weights {} MiB\n",
+      result.seconds, result.step_over_forward, peak_memory() >> 20,
+      expanded_bytes(model.checkpoint, model.compute) >> 20);
 }
 
 }  // namespace
@@ -94,8 +108,12 @@ Command add_train(CLI::App& app) {
   given->model.add(app);
   given->text.add(app);
   auto& options = given->options;
-  const auto number = [&](const char* name, auto& value, const char* about, double low, double high) {
-    app.add_option(name, value, about)->check(CLI::Range(low, high))->type_name("N")->capture_default_str();
+  const auto number = [&](const char* name, auto& value, const char* about, double low,
+                          double high) {
+    app.add_option(name, value, about)
+        ->check(CLI::Range(low, high))
+        ->type_name("N")
+        ->capture_default_str();
   };
   const auto choice = [&](const char* name, std::string& value, const char* about) {
     app.add_option(name, value, about)->type_name("KIND")->capture_default_str();
@@ -104,7 +122,8 @@ Command add_train(CLI::App& app) {
   number("--cost", options.cost, "budget: kept pairs + scoring, of all causal pairs", 0.001, 1);
   number("--minutes", options.minutes, "stop training by then", 0.01, 1e6);
   number("--steps", options.steps, "training windows", 0, 1e9);
-  number("--calibration-windows", options.calibration_windows, "windows for the key groups", 1, 1e9);
+  number("--calibration-windows", options.calibration_windows, "windows for the key groups", 1,
+         1e9);
   number("--window", options.rule.window, "keys this near are always kept", 0, 1e9);
   number("--sinks", options.rule.sinks, "first keys, always kept", 0, 1e9);
   number("--dense-until", options.rule.dense_until, "earlier queries keep every key", 0, 1e9);
@@ -115,9 +134,11 @@ Command add_train(CLI::App& app) {
   choice("--heads", given->heads, "a router per kv head or per layer");
   choice("--membership", given->membership, "partition or threshold");
   choice("--read", given->read, "groups read: budget (fitted per head), top or mass");
-  number("--read-mass", options.spec.read_mass, "of --read mass: share of the predicted mass", 0.001, 1);
+  number("--read-mass", options.spec.read_mass, "of --read mass: share of the predicted mass",
+         0.001, 1);
   choice("--balance", given->balance, "none, frozen or running");
-  app.add_flag("--tied", options.spec.tied, "queries read the groups of their own token (needs --features input)");
+  app.add_flag("--tied", options.spec.tied,
+               "queries read the groups of their own token (needs --features input)");
   number("--learning-rate", options.learning_rate, "AdamW peak", 1e-9, 10);
   number("--seed", options.seed, "same seed, same adapter", 0, 9e15);
   return [given] { run(*given); };

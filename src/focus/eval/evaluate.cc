@@ -26,19 +26,25 @@ double mean(const std::vector<double>& values) {
 class Evaluation {
  public:
   Evaluation(const Decoder& decoder, const TokenWindows& windows, const EvalOptions& options,
-             const std::function<void(int64_t, int64_t)>& progress, const std::atomic<bool>& interrupted)
+             const std::function<void(int64_t, int64_t)>& progress,
+             const std::atomic<bool>& interrupted)
       : decoder_(decoder), options_(options), progress_(progress), interrupted_(interrupted) {
     for (int64_t text = 0; text < windows.texts(); ++text) {
-      for (int64_t n = 0; n < std::min(options.windows, windows.count(text)); ++n) plain_.push_back(windows.side_by_side(text, n));
+      for (int64_t n = 0; n < std::min(options.windows, windows.count(text)); ++n)
+        plain_.push_back(windows.side_by_side(text, n));
     }
-    // Copy windows go round the texts, so that each gives about as many; passages repeat only when windows run out.
+    // Copy windows go round the texts, so that each gives about as many; passages repeat only when
+    // windows run out.
     for (int64_t n = 0; n < options.copy_windows; ++n) {
       const int64_t text = n % windows.texts();
-      copies_.push_back(with_copied_passage(windows.side_by_side(text, n / windows.texts() % windows.count(text))));
+      copies_.push_back(with_copied_passage(
+          windows.side_by_side(text, n / windows.texts() % windows.count(text))));
     }
   }
 
-  void expect(int64_t passes) { total_ = passes * static_cast<int64_t>(plain_.size() + copies_.size()); }
+  void expect(int64_t rows, int64_t far_mass_passes) {
+    total_ = (rows + far_mass_passes) * windows() + rows * copy_windows();
+  }
 
   // Perplexity, copy and pairs of one mask.
   EvalRow row(MaskedAttention& attention, double scoring, bool groups) {
@@ -68,7 +74,8 @@ class Evaluation {
     const auto& config = decoder_.config();
     FarMass mass(masks, near, config.layers, config.heads);
     for (size_t n = 0; n < plain_.size(); ++n) {
-      const auto rows = sample_rows(static_cast<int64_t>(plain_[n].size()), options_.far_mass_rows, options_.seed + n);
+      const auto rows = sample_rows(static_cast<int64_t>(plain_[n].size()), options_.far_mass_rows,
+                                    options_.seed + n);
       auto cache = decoder_.new_cache();
       MaskedAttention dense({"dense", Rule::dense(), nullptr});
       decoder_.forward(plain_[n], cache, [&](const LayerInputs& inputs, LayerCache& layer) {
@@ -85,11 +92,15 @@ class Evaluation {
 
  private:
   void step() {
-    if (interrupted_) throw Error(ErrorKind::kState, "evaluation", "to run to its end", "an interrupt");
+    if (interrupted_)
+      throw Error(ErrorKind::kState, "evaluation", "to run to its end", "an interrupt");
     if (progress_) progress_(++done_, total_);
   }
-  std::vector<double> score(const std::vector<int32_t>& window, KvCache& cache, MaskedAttention& attention) {
-    auto nll = token_nll(decoder_, window, cache, [&](const LayerInputs& inputs, LayerCache& layer) { return attention(inputs, layer); });
+  std::vector<double> score(const std::vector<int32_t>& window, KvCache& cache,
+                            MaskedAttention& attention) {
+    auto nll = token_nll(
+        decoder_, window, cache,
+        [&](const LayerInputs& inputs, LayerCache& layer) { return attention(inputs, layer); });
     step();
     return nll;
   }
@@ -99,7 +110,8 @@ class Evaluation {
       const auto& keys = cache.layer(layer).key_sets;
       for (int64_t h = 0; h < keys.heads(); ++h) {
         // A head whose keys are never sorted has none.
-        if (const double groups = effective_groups(keys.group_sizes(h)); groups > 0) values.push_back(groups);
+        if (const double groups = effective_groups(keys.group_sizes(h)); groups > 0)
+          values.push_back(groups);
       }
     }
     return mean(values);
@@ -114,7 +126,8 @@ class Evaluation {
 };
 
 int64_t percentile(const std::vector<int64_t>& histogram, double share) {
-  const auto total = static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), int64_t{0}));
+  const auto total =
+      static_cast<double>(std::accumulate(histogram.begin(), histogram.end(), int64_t{0}));
   double seen = 0;
   for (size_t n = 0; n < histogram.size(); ++n) {
     seen += static_cast<double>(histogram[n]);
@@ -134,27 +147,32 @@ double mean_of(const std::vector<int64_t>& histogram) {
 
 }  // namespace
 
-EvalResult evaluate(const Decoder& decoder, const Adapter* adapter, const TokenWindows& windows, const EvalOptions& options,
-                    const std::function<void(int64_t, int64_t)>& progress, const std::atomic<bool>& interrupted) {
+EvalResult evaluate(const Decoder& decoder, const Adapter* adapter, const TokenWindows& windows,
+                    const EvalOptions& options,
+                    const std::function<void(int64_t, int64_t)>& progress,
+                    const std::atomic<bool>& interrupted) {
   const at::NoGradGuard frozen;
   Evaluation evaluation(decoder, windows, options, progress, interrupted);
   EvalResult result{.windows = evaluation.windows(), .copy_windows = evaluation.copy_windows()};
   MaskedAttention dense({"dense", Rule::dense(), nullptr});
   if (adapter == nullptr) {
-    evaluation.expect(1);
+    evaluation.expect(1, 0);
     result.rows.push_back(evaluation.row(dense, 0, false));
     return result;
   }
-  evaluation.expect(4);
+  evaluation.expect(4, 1);
   const int64_t tokens = windows.tokens();
   MaskedAttention ours(adapter->mask("adapter"));
   const EvalRow last = evaluation.row(ours, adapter->scoring(tokens), true);
   result.kept_keys_p99 = percentile(ours.kept_histogram(), 0.99);
   result.kept_keys_mean = mean_of(ours.kept_histogram());
   MaskedAttention window(window_of_cost(last.cost, adapter->rule.sinks, tokens));
-  MaskedAttention random(random_of_cost(last.cost, adapter->rule, adapter->base.shape, adapter->spec.groups, tokens, options.seed));
-  result.rows = {evaluation.row(dense, 0, false), evaluation.row(window, 0, false), evaluation.row(random, 0, true), last};
-  const auto mass = evaluation.far_mass({dense.mask(), window.mask(), random.mask(), ours.mask()}, adapter->rule);
+  MaskedAttention random(random_of_cost(last.cost, adapter->rule, adapter->base.shape,
+                                        adapter->spec.groups, tokens, options.seed));
+  result.rows = {evaluation.row(dense, 0, false), evaluation.row(window, 0, false),
+                 evaluation.row(random, 0, true), last};
+  const auto mass =
+      evaluation.far_mass({dense.mask(), window.mask(), random.mask(), ours.mask()}, adapter->rule);
   for (size_t n = 0; n < result.rows.size(); ++n) {
     if (const double kept = mass.kept(n); std::isfinite(kept)) result.rows[n].far_mass = kept;
   }

@@ -27,8 +27,8 @@ class FarMass {
   std::vector<Mask> masks_;
   Rule near_;
   int64_t layers_, heads_;
-  std::vector<double> far_, rows_;            // [layers * heads]
-  std::vector<std::vector<double>> kept_;     // [masks][layers * heads]
+  std::vector<double> far_, rows_;         // [layers * heads]
+  std::vector<std::vector<double>> kept_;  // [masks][layers * heads]
 };
 
 }  // namespace focus

@@ -6,7 +6,8 @@ namespace focus {
 
 int64_t RandomRouter::draw(int64_t layer, int64_t head, int64_t position) const {
   uint64_t state = seed_;
-  for (int64_t part : {layer, head, position}) state = Random(state ^ static_cast<uint64_t>(part)).next();
+  for (int64_t part : {layer, head, position})
+    state = Random(state ^ static_cast<uint64_t>(part)).next();
   return Random(state).below(groups_);
 }
 
@@ -21,7 +22,8 @@ GroupSets RandomRouter::route(const LayerInputs& inputs, GroupSets& keys) const 
     for (int64_t h = 0; h < kv_heads; ++h) keys.add(position, h, draw(inputs.layer, h, position));
     for (int64_t h = 0; h < heads; ++h) {
       const int64_t start = draw(inputs.layer, kv_heads + h, position);
-      for (int64_t n = 0; n < reads_[inputs.layer][h]; ++n) queries.add(t, h, (start + n) % groups_);
+      for (int64_t n = 0; n < reads_[inputs.layer][h]; ++n)
+        queries.add(t, h, (start + n) % groups_);
     }
   }
   return queries;

@@ -1,8 +1,7 @@
 #include "focus/eval/rivals.h"
 
-#include <gtest/gtest.h>
-
 #include <ATen/ATen.h>
+#include <gtest/gtest.h>
 
 #include "focus/plan/plan.h"
 
@@ -30,7 +29,8 @@ TEST(Rivals, RandomGroupsKeepTheSamePairs) {
   const Mask mask = random_of_cost(0.25, near, shape, 64, tokens, 1);
   PairCount pairs;
   for (int64_t layer = 0; layer < shape.layers; ++layer) {
-    const LayerInputs inputs{.layer = layer, .first = 0, .q = at::zeros({tokens, 6, 4}), .k = at::zeros({tokens, 2, 4})};
+    const LayerInputs inputs{
+        .layer = layer, .first = 0, .q = at::zeros({tokens, 6, 4}), .k = at::zeros({tokens, 2, 4})};
     GroupSets keys;
     const GroupSets queries = mask.router->route(inputs, keys);
     pairs += Plan(near, {0, tokens, 6, 2, {}}, &queries, &keys).count();

@@ -13,21 +13,29 @@ namespace focus {
 
 std::string_view to_string(FinishReason reason) {
   switch (reason) {
-    case FinishReason::kEos: return "eos";
-    case FinishReason::kStop: return "stop";
-    case FinishReason::kLength: return "length";
-    case FinishReason::kContext: return "context";
-    case FinishReason::kInterrupted: return "interrupted";
+    case FinishReason::kEos:
+      return "eos";
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kContext:
+      return "context";
+    case FinishReason::kInterrupted:
+      return "interrupted";
   }
   return "";
 }
 
-Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Mask& mask, const std::vector<int32_t>& prompt,
-                    const GenerationOptions& options, const std::function<void(const std::string&)>& stream,
+Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Mask& mask,
+                    const std::vector<int32_t>& prompt, const GenerationOptions& options,
+                    const std::function<void(const std::string&)>& stream,
                     const std::atomic<bool>& interrupted) {
   const at::NoGradGuard frozen;
-  if (prompt.empty()) throw Error(ErrorKind::kUsage, "prompt", "at least one token", "none", "give some text");
-  const auto runner = decoder.options().batch_invariant ? AttentionRunner::kRows : AttentionRunner::kAuto;
+  if (prompt.empty())
+    throw Error(ErrorKind::kUsage, "prompt", "at least one token", "none", "give some text");
+  const auto runner =
+      decoder.options().batch_invariant ? AttentionRunner::kRows : AttentionRunner::kAuto;
   MaskedAttention attention(mask, runner);
   auto cache = decoder.new_cache();
   Sampler sampler(options.sampling);
@@ -40,11 +48,14 @@ Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Ma
     if (stream) stream(text);
   };
   const auto run = [&](std::span<const int32_t> tokens) {
-    return decoder.forward(tokens, cache, [&](const LayerInputs& inputs, LayerCache& layer) { return attention(inputs, layer); });
+    return decoder.forward(tokens, cache, [&](const LayerInputs& inputs, LayerCache& layer) {
+      return attention(inputs, layer);
+    });
   };
   at::Tensor hidden;
   for (size_t begin = 0; begin < prompt.size();) {
-    const size_t count = std::min(prompt.size() - begin, static_cast<size_t>(options.prefill_chunk));
+    const size_t count =
+        std::min(prompt.size() - begin, static_cast<size_t>(options.prefill_chunk));
     hidden = run(std::span(prompt).subspan(begin, count));
     begin += count;
   }
@@ -53,8 +64,10 @@ Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Ma
       result.reason = FinishReason::kInterrupted;
       break;
     }
-    const auto logits = decoder.logits(hidden.slice(0, hidden.size(0) - 1), cache.length() - 1).contiguous();
-    const int32_t token = sampler.next({logits.const_data_ptr<float>(), static_cast<size_t>(logits.numel())});
+    const auto logits =
+        decoder.logits(hidden.slice(0, hidden.size(0) - 1), cache.length() - 1).contiguous();
+    const int32_t token =
+        sampler.next({logits.const_data_ptr<float>(), static_cast<size_t>(logits.numel())});
     if (std::ranges::find(options.eos, token) != options.eos.end()) {
       result.reason = FinishReason::kEos;
       break;

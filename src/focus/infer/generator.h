@@ -29,10 +29,11 @@ struct Generation {
   PairCount pairs;  // of prompt and continuation
 };
 
-// Continues one prompt. `stream` receives whole UTF-8 pieces as they come. Errors: kUsage (empty prompt, prompt longer
-// than the context).
-Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Mask& mask, const std::vector<int32_t>& prompt,
-                    const GenerationOptions& options, const std::function<void(const std::string&)>& stream,
+// Continues one prompt. `stream` receives whole UTF-8 pieces as they come. Errors: kUsage (empty
+// prompt, prompt longer than the context).
+Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Mask& mask,
+                    const std::vector<int32_t>& prompt, const GenerationOptions& options,
+                    const std::function<void(const std::string&)>& stream,
                     const std::atomic<bool>& interrupted);
 
 }  // namespace focus

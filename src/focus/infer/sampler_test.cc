@@ -11,7 +11,8 @@
 namespace focus {
 namespace {
 
-const std::vector<float> kLogits{0.0f, std::log(4.0f), std::log(3.0f), std::log(2.0f)};  // shares .1 .4 .3 .2
+const std::vector<float> kLogits{0.0f, std::log(4.0f), std::log(3.0f),
+                                 std::log(2.0f)};  // shares .1 .4 .3 .2
 
 std::map<int, double> shares(const SamplingOptions& options) {
   Sampler sampler(options);
@@ -23,7 +24,8 @@ std::map<int, double> shares(const SamplingOptions& options) {
 TEST(Sampler, DrawsFromTheSoftmax) {
   auto got = shares({.temperature = 1, .seed = 3});
   // Four standard deviations of a share of 20000 draws: at most 4 * sqrt(.24 / 20000) = .014.
-  for (const auto& [id, share] : std::map<int, double>{{0, .1}, {1, .4}, {2, .3}, {3, .2}}) EXPECT_NEAR(got[id], share, .014);
+  for (const auto& [id, share] : std::map<int, double>{{0, .1}, {1, .4}, {2, .3}, {3, .2}})
+    EXPECT_NEAR(got[id], share, .014);
 }
 
 TEST(Sampler, TopKAndTopPCutTheTail) {
@@ -42,7 +44,8 @@ TEST(Sampler, GreedyTakesTheLowerIdOfEquals) {
 }
 
 TEST(Sampler, TheSameSeedGivesTheSameDraws) {
-  Sampler a({.temperature = 2, .seed = 9}), b({.temperature = 2, .seed = 9}), c({.temperature = 2, .seed = 10});
+  Sampler a({.temperature = 2, .seed = 9}), b({.temperature = 2, .seed = 9}),
+      c({.temperature = 2, .seed = 10});
   bool differs = false;
   for (int n = 0; n < 100; ++n) {
     const int32_t draw = a.next(kLogits);

@@ -12,7 +12,8 @@ class StopStrings {
   // Empty strings are ignored.
   explicit StopStrings(std::vector<std::string> stops);
 
-  // Text that is certainly before any stop string. After a stop, stopped() is true and nothing more comes.
+  // Text that is certainly before any stop string. After a stop, stopped() is true and nothing more
+  // comes.
   std::string push(std::string_view text);
   // The held-back rest, when the text ends by itself.
   std::string finish();

@@ -120,8 +120,9 @@ std::string render_eval_table(const std::vector<EvalRow>& rows) {
            "pairs. Masks are compared at equal cost. Lower is cheaper.") +
       note("perplexity", "exp of the mean negative log-likelihood of the text. Lower is better.") +
       note("copy",
-           "mean negative log-likelihood, in nats a token, of a passage that already stood "
-           "324 tokens earlier: can the model still find it? Lower is better.") +
+           "mean negative log-likelihood, in nats a token, of a passage repeated later in the "
+           "window, beyond the reach of the near keys: can the model still find it? Lower is "
+           "better.") +
       note("far mass",
            "of the dense model's attention outside window and sinks, the share that the mask "
            "keeps. Higher is better.") +

@@ -21,7 +21,8 @@ struct BaseIdentity {
   std::string weights_hash;  // Checkpoint::sampled_hash: tells another quantisation or a fine-tune
   at::Tensor norms;          // [layers + 1, hidden] fp32: the attention norms and the final one
 
-  static BaseIdentity of(const Decoder& decoder, const std::string& tokenizer_hash, const std::string& weights_hash);
+  static BaseIdentity of(const Decoder& decoder, const std::string& tokenizer_hash,
+                         const std::string& weights_hash);
 };
 
 struct Adapter {
@@ -39,14 +40,17 @@ struct Adapter {
   Mask mask(const std::string& name) const;
 };
 
-// Each file is replaced in one step, the config last; it holds the weights' hash, so that a mixed pair is refused.
+// Each file is replaced in one step, the config last; it holds the weights' hash, so that a mixed
+// pair is refused.
 void save_adapter(const std::string& folder, const Adapter& adapter);
-// Errors: kNotFound, kFormat (JSON, unknown or missing key, tensors), kMismatch (config and weights of two adapters).
+// Errors: kNotFound, kFormat (JSON, unknown or missing key, tensors), kMismatch (config and weights
+// of two adapters).
 Adapter load_adapter(const std::string& folder);
 
-// Refuses an adapter of another base: architecture, shapes, tokenizer, norm vectors (each within 1% of its size, which
-// quantisation and casts keep). Error(kMismatch) names both sides. When only the sampled weights differ, returns a
-// warning, or throws it with `strict`.
-std::optional<std::string> check_base(const Adapter& adapter, const BaseIdentity& base, bool strict);
+// Refuses an adapter of another base: architecture, shapes, tokenizer, norm vectors (each within 1%
+// of its size, which quantisation and casts keep). Error(kMismatch) names both sides. When only the
+// sampled weights differ, returns a warning, or throws it with `strict`.
+std::optional<std::string> check_base(const Adapter& adapter, const BaseIdentity& base,
+                                      bool strict);
 
 }  // namespace focus

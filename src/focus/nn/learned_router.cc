@@ -19,16 +19,20 @@ std::vector<float> to_vector(const at::Tensor& tensor) {
 
 }  // namespace
 
-LearnedRouter::LearnedRouter(const RoutingSpec& spec, const RoutingShape& shape, const std::vector<LayerRouting>& layers)
+LearnedRouter::LearnedRouter(const RoutingSpec& spec, const RoutingShape& shape,
+                             const std::vector<LayerRouting>& layers)
     : spec_(spec), shape_(shape) {
   spec.check();
   if (static_cast<int64_t>(layers.size()) != shape.layers) {
-    throw Error(ErrorKind::kMismatch, "routing", std::to_string(shape.layers) + " layers", std::to_string(layers.size()));
+    throw Error(ErrorKind::kMismatch, "routing", std::to_string(shape.layers) + " layers",
+                std::to_string(layers.size()));
   }
   for (int64_t n = 0; n < shape.layers; ++n) {
-    key_side_.push_back(pack("keys", n, layers[n].keys, shape.key_routers(spec), shape.key_width(spec), spec));
+    key_side_.push_back(
+        pack("keys", n, layers[n].keys, shape.key_routers(spec), shape.key_width(spec), spec));
     if (!spec.tied) {
-      query_side_.push_back(pack("queries", n, layers[n].queries, shape.query_routers(spec), shape.query_width(spec), spec));
+      query_side_.push_back(pack("queries", n, layers[n].queries, shape.query_routers(spec),
+                                 shape.query_width(spec), spec));
     }
     if (static_cast<int64_t>(layers[n].reads.size()) != shape.query_routers(spec)) {
       throw Error(ErrorKind::kMismatch, "routing of layer " + std::to_string(n),
@@ -40,7 +44,8 @@ LearnedRouter::LearnedRouter(const RoutingSpec& spec, const RoutingShape& shape,
   }
 }
 
-LearnedRouter::Packed LearnedRouter::pack(const char* side, int64_t layer, const RouterWeights& weights, int64_t routers,
+LearnedRouter::Packed LearnedRouter::pack(const char* side, int64_t layer,
+                                          const RouterWeights& weights, int64_t routers,
                                           int64_t width, const RoutingSpec& spec) {
   const auto check = [&](const char* role, const at::Tensor& tensor, std::vector<int64_t> shape) {
     if (!tensor.defined() || tensor.sizes() != at::IntArrayRef(shape)) {
@@ -49,20 +54,25 @@ LearnedRouter::Packed LearnedRouter::pack(const char* side, int64_t layer, const
         for (int64_t extent : sizes) text += (text.empty() ? "[" : ", ") + std::to_string(extent);
         return text + "]";
       };
-      throw Error(ErrorKind::kMismatch, std::string(side) + " " + role + " of layer " + std::to_string(layer), show(shape),
-                  tensor.defined() ? show(tensor.sizes()) : "nothing");
+      throw Error(ErrorKind::kMismatch,
+                  std::string(side) + " " + role + " of layer " + std::to_string(layer),
+                  show(shape), tensor.defined() ? show(tensor.sizes()) : "nothing");
     }
   };
   check("projection", weights.projection, {routers, spec.rank, width});
   check("centroids", weights.centroids, {routers, spec.groups, spec.rank});
   check("bias", weights.bias, {routers, spec.groups});
-  return {to_vector(weights.projection.transpose(1, 2)), to_vector(weights.centroids.transpose(1, 2)), to_vector(weights.bias)};
+  return {to_vector(weights.projection.transpose(1, 2)),
+          to_vector(weights.centroids.transpose(1, 2)), to_vector(weights.bias)};
 }
 
-at::Tensor LearnedRouter::scores(const Packed& packed, const std::vector<bool>& active, int64_t width, const at::Tensor& source) const {
-  const int64_t routers = static_cast<int64_t>(active.size()), tokens = source.size(0), rank = spec_.rank, groups = spec_.groups;
+at::Tensor LearnedRouter::scores(const Packed& packed, const std::vector<bool>& active,
+                                 int64_t width, const at::Tensor& source) const {
+  const int64_t routers = static_cast<int64_t>(active.size()), tokens = source.size(0),
+                rank = spec_.rank, groups = spec_.groups;
   const int64_t stride = source.numel() / std::max<int64_t>(1, tokens);  // floats a token
-  const int64_t step = routers == 1 || stride == width ? 0 : width;      // from one router's features to the next
+  const int64_t step =
+      routers == 1 || stride == width ? 0 : width;  // from one router's features to the next
   const float* x = source.const_data_ptr<float>();
   const auto out = at::zeros({tokens, routers, groups}, at::kFloat);
   float* y = out.data_ptr<float>();
@@ -71,12 +81,16 @@ at::Tensor LearnedRouter::scores(const Packed& packed, const std::vector<bool>& 
   torch_parallel()(blocks * routers, [&](int64_t begin, int64_t end) {
     std::vector<float> features(kBlock * rank);
     for (int64_t n = begin; n < end; ++n) {
-      const int64_t router = n / blocks, first = n % blocks * kBlock, count = std::min(kBlock, tokens - first);
+      const int64_t router = n / blocks, first = n % blocks * kBlock,
+                    count = std::min(kBlock, tokens - first);
       if (!active[router]) continue;
-      score_rows(x + first * stride + router * step, stride, count, width, packed.projection.data() + router * width * rank,
-                 nullptr, rank, features.data(), rank);
-      score_rows(features.data(), rank, count, rank, packed.centroids.data() + router * rank * groups,
-                 packed.bias.data() + router * groups, groups, y + (first * routers + router) * groups, routers * groups);
+      score_rows(x + first * stride + router * step, stride, count, width,
+                 packed.projection.data() + router * width * rank, nullptr, rank, features.data(),
+                 rank);
+      score_rows(features.data(), rank, count, rank,
+                 packed.centroids.data() + router * rank * groups,
+                 packed.bias.data() + router * groups, groups,
+                 y + (first * routers + router) * groups, routers * groups);
     }
   });
   return out;
@@ -95,7 +109,8 @@ at::Tensor LearnedRouter::query_scores(const LayerInputs& inputs) const {
                 (own ? inputs.q_raw : inputs.x).contiguous());
 }
 
-void LearnedRouter::choose_keys(const at::Tensor& scores, const std::vector<bool>& active, int64_t first, GroupSets& keys) const {
+void LearnedRouter::choose_keys(const at::Tensor& scores, const std::vector<bool>& active,
+                                int64_t first, GroupSets& keys) const {
   const int64_t tokens = scores.size(0), routers = scores.size(1), groups = spec_.groups;
   const float* score = scores.const_data_ptr<float>();
   const bool partition = spec_.membership == RoutingSpec::Membership::kPartition;
@@ -117,8 +132,8 @@ void LearnedRouter::choose_keys(const at::Tensor& scores, const std::vector<bool
     });
     return;
   }
-  // Each group's potential is the rate times its deficit over the past tokens of the sequence: a function of the sets
-  // already decided, so chunks, decode and rollback agree.
+  // Each group's potential is the rate times its deficit over the past tokens of the sequence: a
+  // function of the sets already decided, so chunks, decode and rollback agree.
   std::vector<float> row(groups);
   const double target = static_cast<double>(spec_.members) / static_cast<double>(groups);
   std::vector<std::vector<int64_t>> sizes;
@@ -128,8 +143,10 @@ void LearnedRouter::choose_keys(const at::Tensor& scores, const std::vector<bool
     for (int64_t h = 0; h < routers; ++h) {
       if (!active[h]) continue;
       for (int64_t g = 0; g < groups; ++g) {
-        const double deficit = target * static_cast<double>(first + t) - static_cast<double>(sizes[h][g]);
-        row[g] = score[(t * routers + h) * groups + g] + static_cast<float>(spec_.balance_rate * deficit);
+        const double deficit =
+            target * static_cast<double>(first + t) - static_cast<double>(sizes[h][g]);
+        row[g] = score[(t * routers + h) * groups + g] +
+                 static_cast<float>(spec_.balance_rate * deficit);
       }
       choose(row.data(), keys.set(first + t, h));
       for (int64_t g = 0; g < groups; ++g) sizes[h][g] += keys.contains(first + t, h, g);
@@ -161,7 +178,8 @@ void LearnedRouter::route_keys(const LayerInputs& inputs, GroupSets& keys) const
   if (keys.empty()) keys = GroupSets(spec_.groups, shape_.key_routers(spec_));
   if (keys.tokens() != inputs.first) {
     throw Error(ErrorKind::kState, "routing of layer " + std::to_string(inputs.layer),
-                std::to_string(inputs.first) + " tokens decided before", std::to_string(keys.tokens()));
+                std::to_string(inputs.first) + " tokens decided before",
+                std::to_string(keys.tokens()));
   }
   choose_keys(key_scores(inputs), active_[inputs.layer].keys, inputs.first, keys);
 }

@@ -12,7 +12,8 @@ void append_range(GroupSets& to, const GroupSets& from, int64_t first, int64_t c
   if (to.empty()) to = GroupSets(from.groups(), from.heads());
   for (int64_t n = 0; n < count; ++n) {
     const int64_t row = to.grow(1);
-    for (int64_t h = 0; h < from.heads(); ++h) std::ranges::copy(from.set(first + n, h), to.set(row, h).begin());
+    for (int64_t h = 0; h < from.heads(); ++h)
+      std::ranges::copy(from.set(first + n, h), to.set(row, h).begin());
   }
 }
 
@@ -47,12 +48,15 @@ at::Tensor MaskedAttention::operator()(const LayerInputs& inputs, LayerCache& ca
   }
   const bool routed = mask_.router != nullptr;
   const Plan plan(mask_.rule,
-                  {.first = inputs.first, .queries = tokens, .query_heads = inputs.q.size(1), .kv_heads = inputs.k.size(1)},
+                  {.first = inputs.first,
+                   .queries = tokens,
+                   .query_heads = inputs.q.size(1),
+                   .kv_heads = inputs.k.size(1)},
                   routed ? &queries : nullptr, routed ? &cache.key_sets : nullptr);
   PairCount count;
   std::vector<int32_t> kept_per_row;
-  auto out = attention(inputs.q, cache.keys(), cache.values(), plan, 1 / std::sqrt(static_cast<double>(dim)), runner_,
-                       &count, &kept_per_row);
+  auto out = attention(inputs.q, cache.keys(), cache.values(), plan,
+                       1 / std::sqrt(static_cast<double>(dim)), runner_, &count, &kept_per_row);
   pairs_ += count;
   at_layer(layer_pairs_, inputs.layer) += count;
   for (int32_t kept : kept_per_row) ++at_layer(histogram_, kept);

@@ -12,7 +12,8 @@
 
 namespace focus {
 
-// What a decoder calls in each layer: appends the new keys and values to the cache, returns [n, heads * dim].
+// What a decoder calls in each layer: appends the new keys and values to the cache, returns [n,
+// heads * dim].
 using LayerAttention = std::function<at::Tensor(const LayerInputs&, LayerCache&)>;
 
 // Q and M of each layer's tokens, to be recorded in one run and replayed in another.
@@ -39,7 +40,8 @@ class MaskedAttention {
 
   // Writes every decision into *record (nullptr: stops). The record grows token by token.
   void record(RoutingRecord* record) { record_ = record; }
-  // Takes decisions from *record instead of the router (nullptr: stops); it must hold every token that comes.
+  // Takes decisions from *record instead of the router (nullptr: stops); it must hold every token
+  // that comes.
   void replay(const RoutingRecord* record) { replay_ = record; }
 
  private:

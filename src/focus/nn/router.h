@@ -9,12 +9,14 @@
 
 namespace focus {
 
-// Sorts the tokens of a layer into groups. Causal: a token's sets depend on it and on earlier tokens alone.
+// Sorts the tokens of a layer into groups. Causal: a token's sets depend on it and on earlier
+// tokens alone.
 class Router {
  public:
   virtual ~Router() = default;
   // Appends M of the new tokens to `keys` (empty object at the first call) and returns their Q.
-  // Errors: kNumeric (activations not finite), kState (a routing that may not be used at inference).
+  // Errors: kNumeric (activations not finite), kState (a routing that may not be used at
+  // inference).
   virtual GroupSets route(const LayerInputs& inputs, GroupSets& keys) const = 0;
 };
 

@@ -12,21 +12,25 @@ template <typename Enum>
 using Names = std::vector<std::pair<Enum, std::string_view>>;
 
 const Names<RoutingSpec::Features>& names(RoutingSpec::Features) {
-  static const Names<RoutingSpec::Features> all{{RoutingSpec::Features::kQk, "qk"}, {RoutingSpec::Features::kInput, "input"}};
+  static const Names<RoutingSpec::Features> all{{RoutingSpec::Features::kQk, "qk"},
+                                                {RoutingSpec::Features::kInput, "input"}};
   return all;
 }
 const Names<RoutingSpec::Heads>& names(RoutingSpec::Heads) {
-  static const Names<RoutingSpec::Heads> all{{RoutingSpec::Heads::kKv, "kv"}, {RoutingSpec::Heads::kLayer, "layer"}};
+  static const Names<RoutingSpec::Heads> all{{RoutingSpec::Heads::kKv, "kv"},
+                                             {RoutingSpec::Heads::kLayer, "layer"}};
   return all;
 }
 const Names<RoutingSpec::Membership>& names(RoutingSpec::Membership) {
-  static const Names<RoutingSpec::Membership> all{{RoutingSpec::Membership::kPartition, "partition"},
-                                                  {RoutingSpec::Membership::kThreshold, "threshold"}};
+  static const Names<RoutingSpec::Membership> all{
+      {RoutingSpec::Membership::kPartition, "partition"},
+      {RoutingSpec::Membership::kThreshold, "threshold"}};
   return all;
 }
 const Names<RoutingSpec::Read>& names(RoutingSpec::Read) {
-  static const Names<RoutingSpec::Read> all{
-      {RoutingSpec::Read::kBudget, "budget"}, {RoutingSpec::Read::kTop, "top"}, {RoutingSpec::Read::kMass, "mass"}};
+  static const Names<RoutingSpec::Read> all{{RoutingSpec::Read::kBudget, "budget"},
+                                            {RoutingSpec::Read::kTop, "top"},
+                                            {RoutingSpec::Read::kMass, "mass"}};
   return all;
 }
 const Names<RoutingSpec::Balance>& names(RoutingSpec::Balance) {
@@ -45,7 +49,8 @@ std::string_view name_of(Enum value) {
   return "?";
 }
 
-void require(bool holds, const char* option, const std::string& expected, const std::string& found) {
+void require(bool holds, const char* option, const std::string& expected,
+             const std::string& found) {
   if (!holds) throw Error(ErrorKind::kUsage, option, expected, found);
 }
 
@@ -75,14 +80,19 @@ template RoutingSpec::Balance parse_enum(const std::string&, std::string_view);
 void RoutingSpec::check() const {
   require(groups >= 2 && groups <= 4096, "groups", "2 to 4096", std::to_string(groups));
   require(rank >= 1 && rank <= 1024, "rank", "1 to 1024", std::to_string(rank));
-  require(members >= 1 && members <= groups, "members", "1 to " + std::to_string(groups), std::to_string(members));
-  require(read_mass > 0 && read_mass <= 1, "read mass", "above 0, at most 1", std::to_string(read_mass));
+  require(members >= 1 && members <= groups, "members", "1 to " + std::to_string(groups),
+          std::to_string(members));
+  require(read_mass > 0 && read_mass <= 1, "read mass", "above 0, at most 1",
+          std::to_string(read_mass));
   require(balance_rate >= 0, "balance rate", "0 or more", std::to_string(balance_rate));
-  require(!tied || features == Features::kInput, "tied routing", "features 'input' (q and k differ in kind)",
+  require(!tied || features == Features::kInput, "tied routing",
+          "features 'input' (q and k differ in kind)",
           "features '" + std::string(to_string(features)) + "'");
   if (balance == Balance::kSinkhorn) {
-    throw Error(ErrorKind::kUnsupported, "balance", "a causal balance (none, frozen, running)", "sinkhorn",
-                "balance over the whole sequence lets a token's group depend on later tokens; 'frozen' or 'running' "
+    throw Error(ErrorKind::kUnsupported, "balance", "a causal balance (none, frozen, running)",
+                "sinkhorn",
+                "balance over the whole sequence lets a token's group depend on later tokens; "
+                "'frozen' or 'running' "
                 "are its causal forms");
   }
 }
@@ -97,7 +107,8 @@ int64_t RoutingShape::query_width(const RoutingSpec& spec) const {
   return spec.heads == RoutingSpec::Heads::kLayer ? heads * head_dim : head_dim;
 }
 
-ActiveRouters active_routers(const RoutingSpec& spec, const RoutingShape& shape, const std::vector<int32_t>& reads) {
+ActiveRouters active_routers(const RoutingSpec& spec, const RoutingShape& shape,
+                             const std::vector<int32_t>& reads) {
   const int64_t keys = shape.key_routers(spec), queries = shape.query_routers(spec);
   ActiveRouters active{std::vector<bool>(keys, false), std::vector<bool>(queries, false)};
   for (int64_t q = 0; q < queries; ++q) {
@@ -109,17 +120,21 @@ ActiveRouters active_routers(const RoutingSpec& spec, const RoutingShape& shape,
 }
 
 double router_pairs(const RoutingSpec& spec, const RoutingShape& shape, int64_t width) {
-  return static_cast<double>(spec.rank * width + spec.groups * spec.rank) / static_cast<double>(2 * shape.head_dim);
+  return static_cast<double>(spec.rank * width + spec.groups * spec.rank) /
+         static_cast<double>(2 * shape.head_dim);
 }
 
-double scoring_cost(const RoutingSpec& spec, const RoutingShape& shape, const std::vector<std::vector<int32_t>>& reads, int64_t tokens) {
+double scoring_cost(const RoutingSpec& spec, const RoutingShape& shape,
+                    const std::vector<std::vector<int32_t>>& reads, int64_t tokens) {
   double pairs = 0;
   for (const auto& layer : reads) {
     const auto active = active_routers(spec, shape, layer);
     for (bool on : active.keys) pairs += on ? router_pairs(spec, shape, shape.key_width(spec)) : 0;
-    for (bool on : active.queries) pairs += on && !spec.tied ? router_pairs(spec, shape, shape.query_width(spec)) : 0;
+    for (bool on : active.queries)
+      pairs += on && !spec.tied ? router_pairs(spec, shape, shape.query_width(spec)) : 0;
   }
-  return pairs / static_cast<double>(static_cast<int64_t>(reads.size()) * shape.heads) / (static_cast<double>(tokens + 1) / 2);
+  return pairs / static_cast<double>(static_cast<int64_t>(reads.size()) * shape.heads) /
+         (static_cast<double>(tokens + 1) / 2);
 }
 
 }  // namespace focus

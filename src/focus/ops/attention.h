@@ -10,15 +10,18 @@ namespace focus {
 // How a plan is evaluated; never which pairs it keeps.
 enum class AttentionRunner {
   kAuto,  // one query: rows; else masked SDPA, or causal SDPA where the plan keeps every pair
-  kRows,  // row by row in ascending key order: a query's bits do not depend on how many queries come at once
+  kRows,  // row by row in ascending key order: a query's bits do not depend on how many queries
+          // come at once
 };
 
 // softmax(scale q k^T) v over the pairs of the plan.
-//   q: [queries, query_heads, dim]; k, v: [keys, kv_heads, dim], contiguous, fp32 or bf16 like q. Returns the same type,
-//   [queries, query_heads * dim].
-// Pairs kept are counted into *count, and the number of keys of each (query, head) row into *kept_per_row
+//   q: [queries, query_heads, dim]; k, v: [keys, kv_heads, dim], contiguous, fp32 or bf16 like q.
+//   Returns the same type, [queries, query_heads * dim].
+// Pairs kept are counted into *count, and the number of keys of each (query, head) row into
+// *kept_per_row
 // ([queries * query_heads], query-major), where given.
-at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v, const Plan& plan, double scale,
-                     AttentionRunner runner, PairCount* count = nullptr, std::vector<int32_t>* kept_per_row = nullptr);
+at::Tensor attention(const at::Tensor& q, const at::Tensor& k, const at::Tensor& v,
+                     const Plan& plan, double scale, AttentionRunner runner,
+                     PairCount* count = nullptr, std::vector<int32_t>* kept_per_row = nullptr);
 
 }  // namespace focus

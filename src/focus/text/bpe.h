@@ -34,7 +34,6 @@ class Bpe {
     StringMap<std::vector<int32_t>> words_;
   };
 
-  Bpe() = default;
   // byte_ids: the token of each byte, -1 where the vocabulary has none (such bytes yield nothing).
   // merges: in order of rank; the last of equal pairs counts. whole_words: words that are one token
   // without merging (ignore_merges), by their bytes.

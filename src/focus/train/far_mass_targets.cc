@@ -11,14 +11,16 @@ namespace focus {
 
 void TargetCollector::observe(const LayerInputs& inputs, const GroupSets& keys) {
   const auto probabilities = attention_probabilities(inputs, rows_);
-  const int64_t heads = probabilities.size(0), rows = probabilities.size(1), tokens = probabilities.size(2);
+  const int64_t heads = probabilities.size(0), rows = probabilities.size(1),
+                tokens = probabilities.size(2);
   const int64_t routers = shape_.query_routers(spec_), groups = spec_.groups;
   const auto mass = at::zeros({heads, rows, groups}, at::kFloat);
   const float* p = probabilities.const_data_ptr<float>();
   float* out = mass.data_ptr<float>();
   torch_parallel()(heads * rows, [&](int64_t begin, int64_t end) {
     for (int64_t n = begin; n < end; ++n) {
-      const int64_t query = rows_[n % rows], router = keys.heads() == 1 ? 0 : n / rows / (heads / keys.heads());
+      const int64_t query = rows_[n % rows],
+                    router = keys.heads() == 1 ? 0 : n / rows / (heads / keys.heads());
       for (int64_t j = rule_.sinks; j < query - rule_.window; ++j) {
         const auto set = keys.set(j, router);
         for (int64_t w = 0; w < keys.words(); ++w) {

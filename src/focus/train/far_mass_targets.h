@@ -1,4 +1,5 @@
-// What the query side learns from: the dense attention mass that each sampled query sends to each group of far keys.
+// What the query side learns from: the dense attention mass that each sampled query sends to each
+// group of far keys.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,14 +16,16 @@ namespace focus {
 // One window's rows. [L layers, Q query routers, R rows, ...]
 struct RouterBatch {
   at::Tensor features;  // [L, Q, R, width]: what the query routers see
-  at::Tensor mass;      // [L, Q, R, groups]: far mass per group; a row sums to its far mass (less where a key has no
-                        // group, more where it has several); mean over the heads of a shared router
+  at::Tensor
+      mass;  // [L, Q, R, groups]: far mass per group; a row sums to its far mass (less where a key
+             // has no group, more where it has several); mean over the heads of a shared router
 };
 
 // Collects a window layer by layer. keys: M of the window's tokens in this layer.
 class TargetCollector {
  public:
-  TargetCollector(const RoutingSpec& spec, const RoutingShape& shape, const Rule& rule, std::vector<int64_t> rows)
+  TargetCollector(const RoutingSpec& spec, const RoutingShape& shape, const Rule& rule,
+                  std::vector<int64_t> rows)
       : spec_(spec), shape_(shape), rule_(rule), rows_(std::move(rows)) {}
 
   void observe(const LayerInputs& inputs, const GroupSets& keys);

@@ -12,18 +12,22 @@
 namespace focus {
 namespace {
 
-// Squared distance of each feature to each centroid, up to the feature's own norm, negated: x . c - |c|^2 / 2.
+// Squared distance of each feature to each centroid, up to the feature's own norm, negated: x . c -
+// |c|^2 / 2.
 at::Tensor nearness(const at::Tensor& features, const at::Tensor& centroids) {
-  return at::baddbmm(centroids.square().sum(-1).mul(-0.5).unsqueeze(1), features, centroids.transpose(1, 2));
+  return at::baddbmm(centroids.square().sum(-1).mul(-0.5).unsqueeze(1), features,
+                     centroids.transpose(1, 2));
 }
 
 // Sum of the features of each group [R, G, r] and their number [R, G].
-std::pair<at::Tensor, at::Tensor> group_sums(const at::Tensor& features, const at::Tensor& groups, int64_t count) {
+std::pair<at::Tensor, at::Tensor> group_sums(const at::Tensor& features, const at::Tensor& groups,
+                                             int64_t count) {
   const auto members = at::one_hot(groups, count).to(at::kFloat);  // [R, n, G]
   return {at::bmm(members.transpose(1, 2), features), members.sum(1)};
 }
 
-// k-means++: each centre drawn with probability proportional to the squared distance to those before it.
+// k-means++: each centre drawn with probability proportional to the squared distance to those
+// before it.
 at::Tensor plus_plus(const at::Tensor& features, int64_t groups, Random& random) {
   const int64_t n = features.size(0), width = features.size(1);
   const float* x = features.const_data_ptr<float>();
@@ -56,7 +60,8 @@ at::Tensor plus_plus(const at::Tensor& features, int64_t groups, Random& random)
   }
 }
 
-// The top eigenvectors as rows, each with its largest entry positive, so that the sign is not the solver's choice.
+// The top eigenvectors as rows, each with its largest entry positive, so that the sign is not the
+// solver's choice.
 at::Tensor top_directions(const at::Tensor& moment, int64_t rank) {
   const auto [values, vectors] = at::linalg_eigh(moment);
   auto top = vectors.narrow(1, vectors.size(1) - rank, rank).flip({1}).t().contiguous();
@@ -66,20 +71,32 @@ at::Tensor top_directions(const at::Tensor& moment, int64_t rank) {
 
 }  // namespace
 
-KeyCalibration::KeyCalibration(const RoutingSpec& spec, const RoutingShape& shape, int64_t window_tokens,
-                               const KeyCalibrationOptions& options)
+KeyCalibration::KeyCalibration(const RoutingSpec& spec, const RoutingShape& shape,
+                               int64_t window_tokens, const KeyCalibrationOptions& options)
     : spec_(spec), shape_(shape), options_(options), layers_(shape.layers) {
   spec.check();
   const int64_t routers = shape.key_routers(spec), width = shape.key_width(spec);
-  if (spec.rank > width || (spec.features == RoutingSpec::Features::kQk && spec.rank > shape.query_width(spec))) {
-    throw Error(ErrorKind::kUsage, "rank", "at most " + std::to_string(width) + " (the width of the routed features)", std::to_string(spec.rank));
+  if (spec.rank > width ||
+      (spec.features == RoutingSpec::Features::kQk && spec.rank > shape.query_width(spec))) {
+    throw Error(ErrorKind::kUsage, "rank",
+                "at most " + std::to_string(width) + " (the width of the routed features)",
+                std::to_string(spec.rank));
   }
   const int64_t token_bytes = shape.layers * routers * width * 4;
   const int64_t wanted = std::max(options.sample_tokens, 16 * spec.groups);
   const int64_t fits = std::max(options.sample_bytes / token_bytes, 2 * spec.groups);
   // Half of a window's positions, so that the sample holds several texts.
   per_window_ = std::max<int64_t>(1, (window_tokens - options.skip) / 2);
-  sample_size_ = std::max<int64_t>(1, std::min(wanted, fits) / per_window_) * per_window_;
+  const int64_t sample_windows = std::min((std::min(wanted, fits) + per_window_ - 1) / per_window_,
+                                          std::max<int64_t>(1, options.windows / 2));
+  sample_size_ = sample_windows * per_window_;
+  if (sample_size_ < 2 * spec.groups) {
+    throw Error(ErrorKind::kUsage, "calibration",
+                "at least " + std::to_string(2 * spec.groups) + " sampled keys for " +
+                    std::to_string(spec.groups) + " groups",
+                std::to_string(sample_size_),
+                "raise --calibration-windows or --tokens, or lower --groups");
+  }
   for (LayerState& layer : layers_) {
     layer.sample = at::empty({routers, sample_size_, width}, at::kFloat);
   }
@@ -87,7 +104,8 @@ KeyCalibration::KeyCalibration(const RoutingSpec& spec, const RoutingShape& shap
 
 at::Tensor KeyCalibration::key_source(const LayerInputs& inputs) const {
   if (spec_.features == RoutingSpec::Features::kInput) {
-    return inputs.x.unsqueeze(0).expand({shape_.key_routers(spec_), inputs.x.size(0), inputs.x.size(1)});
+    return inputs.x.unsqueeze(0).expand(
+        {shape_.key_routers(spec_), inputs.x.size(0), inputs.x.size(1)});
   }
   return inputs.k_raw.view({inputs.k_raw.size(0), shape_.key_routers(spec_), -1}).transpose(0, 1);
 }
@@ -101,7 +119,8 @@ void KeyCalibration::observe(const LayerInputs& inputs) {
     return;
   }
   const int64_t step = std::max<int64_t>(1, keys.size(1) / per_window_);
-  layer.sample.narrow(1, filled_, per_window_).copy_(keys.slice(1, 0, std::nullopt, step).narrow(1, 0, per_window_));
+  layer.sample.narrow(1, filled_, per_window_)
+      .copy_(keys.slice(1, 0, std::nullopt, step).narrow(1, 0, per_window_));
 }
 
 void KeyCalibration::end_window() {
@@ -127,12 +146,15 @@ void KeyCalibration::start(LayerState& layer, int64_t index) {
   }
   layer.centroids = at::stack(centres);
   for (int64_t round = 0; round < options_.lloyd_rounds; ++round) {
-    const auto [sums, counts] = group_sums(features, nearness(features, layer.centroids).argmax(-1), spec_.groups);
+    const auto [sums, counts] =
+        group_sums(features, nearness(features, layer.centroids).argmax(-1), spec_.groups);
     const auto occupied = counts.unsqueeze(-1) > 0;
-    layer.centroids = at::where(occupied, sums / counts.unsqueeze(-1).clamp_min(1), layer.centroids);
+    layer.centroids =
+        at::where(occupied, sums / counts.unsqueeze(-1).clamp_min(1), layer.centroids);
     layer.counts = counts;
   }
-  layer.sample = features;  // the raw sample is no longer needed; features serve thresholds and potentials
+  layer.sample =
+      features;  // the raw sample is no longer needed; features serve thresholds and potentials
 }
 
 void KeyCalibration::refine(LayerState& layer, const at::Tensor& features) {
@@ -140,7 +162,8 @@ void KeyCalibration::refine(LayerState& layer, const at::Tensor& features) {
   const auto [best, groups] = near.max(-1);
   const auto [sums, counts] = group_sums(features, groups, spec_.groups);
   const auto total = layer.counts + counts;
-  layer.centroids += (sums - counts.unsqueeze(-1) * layer.centroids) / total.unsqueeze(-1).clamp_min(1);
+  layer.centroids +=
+      (sums - counts.unsqueeze(-1) * layer.centroids) / total.unsqueeze(-1).clamp_min(1);
   layer.counts = total;
   const auto empty = total.eq(0);
   if (!empty.any().item<bool>()) return;
@@ -166,8 +189,10 @@ at::Tensor KeyCalibration::query_projection(const at::Tensor& projection) const 
 
 std::vector<LayerRouting> KeyCalibration::finish() {
   if (filled_ < sample_size_) {
-    throw Error(ErrorKind::kState, "calibration", std::to_string((sample_size_ + per_window_ - 1) / per_window_) + " windows at least",
-                std::to_string(filled_ / per_window_), "give more calibration windows");
+    throw Error(
+        ErrorKind::kState, "calibration",
+        std::to_string((sample_size_ + per_window_ - 1) / per_window_) + " windows at least",
+        std::to_string(filled_ / per_window_), "give more calibration windows");
   }
   const double share = static_cast<double>(spec_.members) / static_cast<double>(spec_.groups);
   std::vector<LayerRouting> result;
@@ -180,24 +205,31 @@ std::vector<LayerRouting> KeyCalibration::finish() {
     if (spec_.membership == RoutingSpec::Membership::kThreshold) {
       bias = bias - at::quantile(scores, 1 - share, 1);
     } else if (spec_.balance != RoutingSpec::Balance::kNone) {
-      // Potentials that even out the arg-max, not the soft mass: steps that shrink, against the surplus of each group.
+      // Potentials that even out the arg-max, not the soft mass: steps that shrink, against the
+      // surplus of each group.
       const auto step = scores.std(-1).mean();
       auto potential = at::zeros_like(bias);
       for (int64_t round = 0; round < 200; ++round) {
         const auto chosen = std::get<1>((scores + potential.unsqueeze(1)).topk(spec_.members, -1));
-        const auto load = at::one_hot(chosen, spec_.groups).to(at::kFloat).sum(2).mean(1);  // [R, G]
-        potential += step * (1 - load / share).clamp(-1, 1) * (0.3 / (1.0 + static_cast<double>(round) / 20));
+        const auto load =
+            at::one_hot(chosen, spec_.groups).to(at::kFloat).sum(2).mean(1);  // [R, G]
+        potential += step * (1 - load / share).clamp(-1, 1) *
+                     (0.3 / (1.0 + static_cast<double>(round) / 20));
       }
       bias = bias + potential;
     }
     out.keys = {layer.projection, layer.centroids, bias};
-    const int64_t query_routers = shape_.query_routers(spec_), per_key = query_routers / shape_.key_routers(spec_);
+    const int64_t query_routers = shape_.query_routers(spec_),
+                  per_key = query_routers / shape_.key_routers(spec_);
     if (!spec_.tied) {
       // q . k / sqrt(dim) through the shared features, plus the log of how often a key is there.
-      const auto frequency = ((layer.counts + 1) / (layer.counts.sum(-1, true) + static_cast<double>(spec_.groups))).log();
+      const auto frequency =
+          ((layer.counts + 1) / (layer.counts.sum(-1, true) + static_cast<double>(spec_.groups)))
+              .log();
       const auto spread_out = [&](const at::Tensor& x) { return x.repeat_interleave(per_key, 0); };
       const double scale = 1 / std::sqrt(static_cast<double>(shape_.head_dim));
-      out.queries = {spread_out(query_projection(layer.projection)), spread_out(layer.centroids) * scale, spread_out(frequency)};
+      out.queries = {spread_out(query_projection(layer.projection)),
+                     spread_out(layer.centroids) * scale, spread_out(frequency)};
     }
     out.reads.assign(query_routers, static_cast<int32_t>(spec_.members));
     result.push_back(std::move(out));

@@ -27,7 +27,8 @@ struct QueryTraining::Impl {
   }
 };
 
-QueryTraining::QueryTraining(const std::vector<LayerRouting>& start, const QueryTrainingOptions& options)
+QueryTraining::QueryTraining(const std::vector<LayerRouting>& start,
+                             const QueryTrainingOptions& options)
     : impl_(std::make_unique<Impl>()) {
   std::vector<at::Tensor> projection, centroids, bias;
   for (const auto& layer : start) {
@@ -41,7 +42,10 @@ QueryTraining::QueryTraining(const std::vector<LayerRouting>& start, const Query
   impl_->options = options;
   impl_->optimizer = std::make_unique<torch::optim::AdamW>(
       std::vector<at::Tensor>{impl_->projection, impl_->centroids, impl_->bias},
-      torch::optim::AdamWOptions(options.learning_rate).betas({0.9, 0.99}).eps(1e-10).weight_decay(0));
+      torch::optim::AdamWOptions(options.learning_rate)
+          .betas({0.9, 0.99})
+          .eps(1e-10)
+          .weight_decay(0));
 }
 
 QueryTraining::~QueryTraining() = default;
@@ -49,15 +53,19 @@ QueryTraining::~QueryTraining() = default;
 double QueryTraining::step(const RouterBatch& batch) {
   const at::AutoGradMode with_gradients(true);
   auto& impl = *impl_;
-  const double step = static_cast<double>(impl.steps_done), steps = static_cast<double>(std::max<int64_t>(1, impl.options.steps));
-  const double warm = std::min(1.0, (step + 1) / static_cast<double>(std::max<int64_t>(1, impl.options.warmup)));
+  const double step = static_cast<double>(impl.steps_done),
+               steps = static_cast<double>(std::max<int64_t>(1, impl.options.steps));
+  const double warm =
+      std::min(1.0, (step + 1) / static_cast<double>(std::max<int64_t>(1, impl.options.warmup)));
   const double cosine = 0.5 * (1 + std::cos(std::numbers::pi * std::min(1.0, step / steps)));
-  for (auto& group : impl.optimizer->param_groups()) group.options().set_lr(impl.options.learning_rate * warm * cosine);
+  for (auto& group : impl.optimizer->param_groups())
+    group.options().set_lr(impl.options.learning_rate * warm * cosine);
   impl.optimizer->zero_grad();
   const auto loss = impl.loss(batch);
   const double value = loss.item<double>();
   if (!std::isfinite(value)) {
-    throw Error(ErrorKind::kNumeric, "training loss at step " + std::to_string(impl.steps_done), "a finite number", std::to_string(value),
+    throw Error(ErrorKind::kNumeric, "training loss at step " + std::to_string(impl.steps_done),
+                "a finite number", std::to_string(value),
                 "try --dtype f32 or a smaller --learning-rate");
   }
   loss.backward();
@@ -66,12 +74,15 @@ double QueryTraining::step(const RouterBatch& batch) {
   return value;
 }
 
-double QueryTraining::loss(const RouterBatch& batch) const { return impl_->loss(batch).item<double>(); }
+double QueryTraining::loss(const RouterBatch& batch) const {
+  return impl_->loss(batch).item<double>();
+}
 
 void QueryTraining::store(std::vector<LayerRouting>& layers) const {
   for (size_t n = 0; n < layers.size(); ++n) {
     const auto index = static_cast<int64_t>(n);
-    layers[n].queries = {impl_->projection.detach()[index].clone(), impl_->centroids.detach()[index].clone(),
+    layers[n].queries = {impl_->projection.detach()[index].clone(),
+                         impl_->centroids.detach()[index].clone(),
                          impl_->bias.detach()[index].clone()};
   }
 }

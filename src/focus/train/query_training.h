@@ -14,14 +14,16 @@ struct QueryTrainingOptions {
   int64_t steps = 120;  // of the cosine schedule
 };
 
-// Trains the query side of all layers at once, each by itself: cross-entropy between the far mass per group and the
-// router's distribution over groups, rows weighted by their far mass (docs/method.md, "group cross-entropy").
+// Trains the query side of all layers at once, each by itself: cross-entropy between the far mass
+// per group and the router's distribution over groups, rows weighted by their far mass
+// (docs/method.md, "group cross-entropy").
 class QueryTraining {
  public:
   QueryTraining(const std::vector<LayerRouting>& start, const QueryTrainingOptions& options);
   ~QueryTraining();
 
-  // One AdamW step; returns the loss before it, nats per unit of far mass. Error(kNumeric) when it is not finite.
+  // One AdamW step; returns the loss before it, nats per unit of far mass. Error(kNumeric) when it
+  // is not finite.
   double step(const RouterBatch& batch);
   double loss(const RouterBatch& batch) const;
   // Copies the trained tensors into the query sides.

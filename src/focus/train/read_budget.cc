@@ -11,18 +11,26 @@
 
 namespace focus {
 
-ReadCurves::ReadCurves(const RoutingSpec& spec, const RoutingShape& shape, const Rule& rule, int64_t window_tokens)
-    : spec_(spec), shape_(shape), rule_(rule), tokens_(window_tokens), curves_(shape.layers * shape.query_routers(spec)) {
+ReadCurves::ReadCurves(const RoutingSpec& spec, const RoutingShape& shape, const Rule& rule,
+                       int64_t window_tokens)
+    : spec_(spec),
+      shape_(shape),
+      rule_(rule),
+      tokens_(window_tokens),
+      curves_(shape.layers * shape.query_routers(spec)) {
   for (Curve& curve : curves_) {
     curve.gain.assign(spec.groups + 1, 0);
     curve.pairs.assign(spec.groups + 1, 0);
   }
 }
 
-void ReadCurves::observe(const LayerInputs& inputs, const GroupSets& keys, const at::Tensor& scores, const std::vector<int64_t>& rows) {
+void ReadCurves::observe(const LayerInputs& inputs, const GroupSets& keys, const at::Tensor& scores,
+                         const std::vector<int64_t>& rows) {
   const auto probabilities = attention_probabilities(inputs, rows);
-  const int64_t heads = probabilities.size(0), tokens = probabilities.size(2), groups = spec_.groups;
-  const int64_t count = static_cast<int64_t>(rows.size()), routers = scores.size(1), per_router = heads / routers;
+  const int64_t heads = probabilities.size(0), tokens = probabilities.size(2),
+                groups = spec_.groups;
+  const int64_t count = static_cast<int64_t>(rows.size()), routers = scores.size(1),
+                per_router = heads / routers;
   const float* p = probabilities.const_data_ptr<float>();
   const float* score = scores.const_data_ptr<float>();
   torch_parallel()(routers, [&](int64_t begin, int64_t end) {
@@ -34,11 +42,13 @@ void ReadCurves::observe(const LayerInputs& inputs, const GroupSets& keys, const
         const int64_t head = router * per_router + n / count, query = rows[n % count];
         const float* row = p + (head * count + n % count) * tokens;
         rank_groups(score + (query * routers + router) * groups, groups, order.data());
-        for (int64_t place = 0; place < groups; ++place) rank[order[place]] = static_cast<int32_t>(place);
+        for (int64_t place = 0; place < groups; ++place)
+          rank[order[place]] = static_cast<int32_t>(place);
         std::fill(mass.begin(), mass.end(), 0.0);
         std::fill(pairs.begin(), pairs.end(), 0.0);
         const int64_t key_router = keys.heads() == 1 ? 0 : head / (heads / keys.heads());
-        const int64_t near = query < rule_.dense_until ? 0 : std::max<int64_t>(0, query - rule_.window);
+        const int64_t near =
+            query < rule_.dense_until ? 0 : std::max<int64_t>(0, query - rule_.window);
         double kept = 0;
         for (int64_t j = 0; j <= query; ++j) {
           if (j >= near || j < rule_.sinks) {
@@ -50,7 +60,8 @@ void ReadCurves::observe(const LayerInputs& inputs, const GroupSets& keys, const
           int32_t first = static_cast<int32_t>(groups);
           const auto set = keys.set(j, key_router);
           for (int64_t w = 0; w < keys.words(); ++w) {
-            for (uint64_t rest = set[w]; rest != 0; rest &= rest - 1) first = std::min(first, rank[w * 64 + __builtin_ctzll(rest)]);
+            for (uint64_t rest = set[w]; rest != 0; rest &= rest - 1)
+              first = std::min(first, rank[w * 64 + __builtin_ctzll(rest)]);
           }
           if (first < groups) {
             mass[first + 1] += row[j];
@@ -75,24 +86,32 @@ void ReadCurves::observe(const LayerInputs& inputs, const GroupSets& keys, const
 }
 
 std::vector<std::vector<int32_t>> ReadCurves::fit(double cost) const {
-  const int64_t routers = shape_.query_routers(spec_), keys = shape_.key_routers(spec_), per_key = routers / keys;
-  const double query_scoring = router_pairs(spec_, shape_, shape_.query_width(spec_)) * static_cast<double>(routers) / static_cast<double>(shape_.heads);
-  const double key_scoring = router_pairs(spec_, shape_, shape_.key_width(spec_)) * static_cast<double>(routers) / static_cast<double>(shape_.heads);
+  const int64_t routers = shape_.query_routers(spec_), keys = shape_.key_routers(spec_),
+                per_key = routers / keys;
+  const double query_scoring = router_pairs(spec_, shape_, shape_.query_width(spec_)) *
+                               static_cast<double>(routers) / static_cast<double>(shape_.heads);
+  const double key_scoring = router_pairs(spec_, shape_, shape_.key_width(spec_)) *
+                             static_cast<double>(routers) / static_cast<double>(shape_.heads);
   auto reads = uniform(0);
   struct Step {
     double slope, pairs;
     int64_t router;
     int32_t reads;
-    bool operator<(const Step& other) const { return slope != other.slope ? slope < other.slope : router > other.router; }
+    bool operator<(const Step& other) const {
+      return slope != other.slope ? slope < other.slope : router > other.router;
+    }
   };
-  // The best next corner of a router's concave hull; a key router's scoring is shared by its query routers.
+  // The best next corner of a router's concave hull; a key router's scoring is shared by its query
+  // routers.
   const auto next = [&](int64_t router, int32_t from) {
     const Curve& curve = curves_[router];
     const double rows = static_cast<double>(curve.rows);
-    const double scoring = from == 0 ? query_scoring + key_scoring / static_cast<double>(per_key) : 0;
+    const double scoring =
+        from == 0 ? query_scoring + key_scoring / static_cast<double>(per_key) : 0;
     Step best{0, 0, router, from};
     for (int32_t r = from + 1; r <= spec_.groups; ++r) {
-      const double added = (curve.pairs[r] - curve.pairs[from]) / rows, gained = (curve.gain[r] - curve.gain[from]) / rows;
+      const double added = (curve.pairs[r] - curve.pairs[from]) / rows,
+                   gained = (curve.gain[r] - curve.gain[from]) / rows;
       const double slope = gained / std::max(added + scoring, 1e-9);
       if (slope > best.slope) best = {slope, added, router, r};
     }
@@ -124,14 +143,16 @@ std::vector<std::vector<int32_t>> ReadCurves::fit(double cost) const {
 }
 
 std::vector<std::vector<int32_t>> ReadCurves::uniform(int32_t reads) const {
-  return std::vector<std::vector<int32_t>>(shape_.layers, std::vector<int32_t>(shape_.query_routers(spec_), reads));
+  return std::vector<std::vector<int32_t>>(
+      shape_.layers, std::vector<int32_t>(shape_.query_routers(spec_), reads));
 }
 
 double ReadCurves::pairs(const std::vector<std::vector<int32_t>>& reads) const {
   const int64_t routers = shape_.query_routers(spec_);
   double kept = 0;
   for (size_t n = 0; n < curves_.size(); ++n) {
-    kept += curves_[n].pairs[reads[n / routers][n % routers]] / static_cast<double>(curves_[n].rows);
+    kept +=
+        curves_[n].pairs[reads[n / routers][n % routers]] / static_cast<double>(curves_[n].rows);
   }
   return kept / static_cast<double>(curves_.size()) / causal();
 }

@@ -19,23 +19,36 @@ namespace {
 
 // Share of the cost that is fitted: other texts fill the groups a little differently.
 constexpr double kFitMargin = 0.97;
+// Of the minutes: what calibration may take once its sample is full.
+constexpr double kCalibrationShare = 0.3;
+constexpr int64_t kLeastFitWindows = 4;
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
 double median(std::vector<double> values) {
   if (values.empty()) return 0;
-  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<int64_t>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
-// One run: the windows come by a running number, so that no window is seen twice and every seed gives its own stream.
+// One run: the windows come by a running number, so that no window is seen twice and every seed
+// gives its own stream.
 class Run {
  public:
-  Run(const Decoder& decoder, const TokenWindows& windows, const BaseIdentity& base, const TrainOptions& options,
-      const std::function<void(const TrainProgress&)>& progress, const std::atomic<bool>& stop)
-      : decoder_(decoder), windows_(windows), base_(base), options_(options), progress_(progress), stop_(stop) {
+  Run(const Decoder& decoder, const TokenWindows& windows, const BaseIdentity& base,
+      const TrainOptions& options, const std::function<void(const TrainProgress&)>& progress,
+      const std::atomic<bool>& stop)
+      : decoder_(decoder),
+        windows_(windows),
+        base_(base),
+        options_(options),
+        progress_(progress),
+        stop_(stop) {
     total_ = options.calibration_windows + options.fit_windows;
     if (!options.spec.tied) total_ += options.steps + options.heldout_windows;
   }
@@ -60,7 +73,8 @@ class Run {
   }
 
   // A dense forward pass over the window; `see` is called in each layer.
-  void forward(const std::vector<int32_t>& window, const std::function<void(const LayerInputs&)>& see) const {
+  void forward(const std::vector<int32_t>& window,
+               const std::function<void(const LayerInputs&)>& see) const {
     MaskedAttention dense({.name = "dense", .rule = Rule::dense(), .router = nullptr});
     auto cache = decoder_.new_cache();
     decoder_.forward(window, cache, [&](const LayerInputs& inputs, LayerCache& layer) {
@@ -68,6 +82,8 @@ class Run {
       return dense(inputs, layer);
     });
   }
+
+  double minutes_used() const { return seconds_since(start_) / 60; }
 
   void report(const char* phase, TrainProgress extra = {}) {
     ++done_;
@@ -78,24 +94,33 @@ class Run {
   }
 
   void calibrate() {
-    KeyCalibration calibration(options_.spec, base_.shape, windows_.tokens(), {.seed = options_.seed, .skip = options_.rule.sinks});
+    KeyCalibration calibration(options_.spec, base_.shape, windows_.tokens(),
+                               {.seed = options_.seed,
+                                .windows = options_.calibration_windows,
+                                .skip = options_.rule.sinks});
     for (int64_t n = 0; n < options_.calibration_windows; ++n) {
       if (stop_) {
-        throw Error(ErrorKind::kState, "training", "to run until the key groups stand", "an interrupt before that", "nothing was saved");
+        throw Error(ErrorKind::kState, "training", "to run until the key groups stand",
+                    "an interrupt before that", "nothing was saved");
       }
       forward(next_window(), [&](const LayerInputs& inputs) { calibration.observe(inputs); });
       calibration.end_window();
       report("calibrate");
+      if (calibration.ready() && minutes_used() > kCalibrationShare * options_.minutes) break;
     }
     layers_ = calibration.finish();
-    if (options_.spec.balance == RoutingSpec::Balance::kRunning && options_.spec.balance_rate == 0) {
+    if (options_.spec.balance == RoutingSpec::Balance::kRunning &&
+        options_.spec.balance_rate == 0) {
       // A surplus of one per cent of a window moves a score by its own spread.
-      options_.spec.balance_rate = calibration.score_spread() * 100 / static_cast<double>(windows_.tokens());
+      options_.spec.balance_rate =
+          calibration.score_spread() * 100 / static_cast<double>(windows_.tokens());
     }
   }
 
   RouterBatch batch(const LearnedRouter& router, const std::vector<int32_t>& window) const {
-    TargetCollector collector(options_.spec, base_.shape, options_.rule, sample_rows(windows_.tokens(), options_.rows, options_.seed + static_cast<uint64_t>(done_)));
+    TargetCollector collector(options_.spec, base_.shape, options_.rule,
+                              sample_rows(windows_.tokens(), options_.rows,
+                                          options_.seed + static_cast<uint64_t>(done_)));
     forward(window, [&](const LayerInputs& inputs) {
       GroupSets keys;
       router.route_keys(inputs, keys);
@@ -105,7 +130,8 @@ class Run {
   }
 
   void train(TrainResult& result) {
-    const LearnedRouter router(options_.spec, base_.shape, layers_);  // its key side is fixed from here on
+    const LearnedRouter router(options_.spec, base_.shape,
+                               layers_);  // its key side is fixed from here on
     std::vector<RouterBatch> heldout;
     for (int64_t n = 0; n < options_.heldout_windows && !stop_; ++n) {
       heldout.push_back(batch(router, next_window()));
@@ -116,12 +142,14 @@ class Run {
       for (const auto& one : heldout) sum += training.loss(one);
       return sum / static_cast<double>(heldout.size());
     };
-    QueryTraining training(layers_, {.learning_rate = options_.learning_rate, .steps = options_.steps});
+    QueryTraining training(layers_,
+                           {.learning_rate = options_.learning_rate, .steps = options_.steps});
     for (int64_t step = 0; step < options_.steps && !stop_; ++step) {
       const auto window = next_window();
-      const double used = seconds_since(start_), left = options_.minutes * 60 - used;
       // The reads take about as long a window as a step does.
-      if (!step_.empty() && left < median(step_) * static_cast<double>(options_.fit_windows + 1)) break;
+      const double left = (options_.minutes - minutes_used()) * 60;
+      if (!step_.empty() && left < median(step_) * static_cast<double>(options_.fit_windows + 1))
+        break;
       if (step % 16 == 0) {
         const auto begin = Clock::now();
         forward(window, {});
@@ -144,8 +172,11 @@ class Run {
     const LearnedRouter router(spec, base_.shape, layers_);
     ReadCurves curves(spec, base_.shape, options_.rule, windows_.tokens());
     done_ = std::max(done_, total_ - options_.fit_windows);
-    for (int64_t n = 0; n < options_.fit_windows && (n < 4 || !stop_); ++n) {
-      const auto rows = sample_rows(windows_.tokens(), options_.rows, options_.seed + static_cast<uint64_t>(done_));
+    for (int64_t n = 0; n < options_.fit_windows &&
+                        (n < kLeastFitWindows || (!stop_ && minutes_used() < options_.minutes));
+         ++n) {
+      const auto rows = sample_rows(windows_.tokens(), options_.rows,
+                                    options_.seed + static_cast<uint64_t>(done_));
       forward(next_window(), [&](const LayerInputs& inputs) {
         GroupSets keys;
         router.route_keys(inputs, keys);
@@ -156,7 +187,8 @@ class Run {
     auto reads = curves.uniform(static_cast<int32_t>(spec.members));
     if (spec.read != RoutingSpec::Read::kMass && !spec.tied) {
       if (const double least = curves.cost(curves.uniform(0)); kFitMargin * options_.cost < least) {
-        throw Error(ErrorKind::kUsage, "cost", "at least " + std::to_string(least / kFitMargin) + " (window and sinks alone)",
+        throw Error(ErrorKind::kUsage, "cost",
+                    "at least " + std::to_string(least / kFitMargin) + " (window and sinks alone)",
                     std::to_string(options_.cost), "raise --cost or lower --window");
       }
       const double cost = kFitMargin * options_.cost;
@@ -165,7 +197,8 @@ class Run {
     for (size_t n = 0; n < layers_.size(); ++n) layers_[n].reads = reads[n];
     result.pairs = curves.pairs(reads);
     result.cost = curves.cost(reads);
-    result.adapter = {.base = base_, .spec = spec, .rule = options_.rule, .layers = layers_, .calibration = {}};
+    result.adapter = {
+        .base = base_, .spec = spec, .rule = options_.rule, .layers = layers_, .calibration = {}};
   }
 
   const Decoder& decoder_;
@@ -182,8 +215,10 @@ class Run {
 
 }  // namespace
 
-TrainResult train_adapter(const Decoder& decoder, const TokenWindows& windows, const BaseIdentity& base, const TrainOptions& options,
-                          const std::function<void(const TrainProgress&)>& progress, const std::atomic<bool>& stop) {
+TrainResult train_adapter(const Decoder& decoder, const TokenWindows& windows,
+                          const BaseIdentity& base, const TrainOptions& options,
+                          const std::function<void(const TrainProgress&)>& progress,
+                          const std::atomic<bool>& stop) {
   const at::NoGradGuard frozen;
   return Run(decoder, windows, base, options, progress, stop).run();
 }

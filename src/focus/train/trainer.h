@@ -1,4 +1,5 @@
-// From a frozen model and text to an adapter: calibrate the key groups, train the query side, fit the reads.
+// From a frozen model and text to an adapter: calibrate the key groups, train the query side, fit
+// the reads.
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@ struct TrainOptions {
 };
 
 struct TrainProgress {
-  const char* phase;  // "calibrate", "train", "fit"
+  const char* phase;    // "calibrate", "train", "fit"
   int64_t done, total;  // windows of all phases
   std::optional<double> loss, heldout_loss;
   int64_t step = 0;  // training step the losses belong to
@@ -35,16 +36,20 @@ struct TrainProgress {
 
 struct TrainResult {
   Adapter adapter;
-  double pairs = 0, cost = 0;         // on the fitting windows
+  double pairs = 0, cost = 0;  // on the fitting windows
   double seconds = 0;
-  double step_over_forward = 0;       // median time of a training step over that of a plain dense forward
+  double step_over_forward =
+      0;  // median time of a training step over that of a plain dense forward
   int64_t steps_done = 0;
   bool interrupted = false;
 };
 
-// Throws Error(kState) when `stop` is set before the key groups stand; after that a stop ends training early and the
-// adapter is finished with what has been learned. Windows with an odd number carry a repeated passage.
-TrainResult train_adapter(const Decoder& decoder, const TokenWindows& windows, const BaseIdentity& base, const TrainOptions& options,
-                          const std::function<void(const TrainProgress&)>& progress, const std::atomic<bool>& stop);
+// Throws Error(kState) when `stop` is set before the key groups stand; after that a stop ends
+// training early and the adapter is finished with what has been learned. Windows with an odd number
+// carry a repeated passage.
+TrainResult train_adapter(const Decoder& decoder, const TokenWindows& windows,
+                          const BaseIdentity& base, const TrainOptions& options,
+                          const std::function<void(const TrainProgress&)>& progress,
+                          const std::atomic<bool>& stop);
 
 }  // namespace focus
