@@ -1,7 +1,5 @@
 #include "arguments.h"
 
-#include <fmt/format.h>
-
 namespace focus::app {
 
 void ModelArguments::add(CLI::App& app) {
@@ -21,12 +19,14 @@ void TextArguments::add(CLI::App& app) {
   app.add_option("--text", patterns, "plain or gzip files, or globs in quotes")
       ->required()
       ->type_name("PATH...");
-  app.add_option("--tokens", tokens, "window length T")
-      ->check(CLI::Range(8, 1 << 24))
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(app, "--tokens", tokens, "window length T", 8, 1 << 24);
 }
 
-std::string short_number(double value) { return fmt::format("{:.6g}", value); }
+void AdapterArguments::add(CLI::App& app, const char* without) {
+  app.add_option("--adapter", folder, std::string("adapter folder; without it ") + without)
+      ->type_name("DIR");
+  app.add_flag("--strict-base", strict,
+               "refuse an adapter made for other weights of the same model");
+}
 
 }  // namespace focus::app

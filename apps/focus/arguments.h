@@ -20,7 +20,20 @@ struct TextArguments {
   void add(CLI::App& app);
 };
 
-// A number as people write it: at most six significant digits.
-std::string short_number(double value);
+struct AdapterArguments {
+  std::string folder;  // empty: none
+  bool strict = false;
+  void add(CLI::App& app, const char* without);
+};
+
+// A number within [low, high], shown with its default.
+template <typename T>
+CLI::Option* add_number(CLI::App& app, const char* name, T& value, const char* about, double low,
+                        double high) {
+  return app.add_option(name, value, about)
+      ->check(CLI::Range(static_cast<T>(low), static_cast<T>(high)))
+      ->type_name(std::is_integral_v<T> ? "N" : "X")
+      ->capture_default_str();
+}
 
 }  // namespace focus::app

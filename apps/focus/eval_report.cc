@@ -8,9 +8,11 @@
 #include <sstream>
 
 #include "commands.h"
+#include "describe.h"
 #include "focus/base/files.h"
 #include "focus/infer/generator.h"
 #include "focus/inspect/report.h"
+#include "output_folder.h"
 
 namespace focus::app {
 namespace {
@@ -80,16 +82,10 @@ void write_eval_report(const std::string& path, const LoadedModel& model,
   report.rows = result.rows;
   const auto window = windows.side_by_side(windows.texts() - 1, 0);
   if (adapter != nullptr) {
-    const auto& spec = adapter->spec;
     report.facts.emplace_back(
         "Adapter", fmt::format("{}: {} parameters", adapter_folder, adapter->parameter_count()));
-    report.facts.emplace_back(
-        "Routing",
-        fmt::format("{} features, {} heads, {}, {} groups, rank {}, read by {}, balance {}; window "
-                    "{} + {} sinks",
-                    to_string(spec.features), to_string(spec.heads), to_string(spec.membership),
-                    spec.groups, spec.rank, to_string(spec.read), to_string(spec.balance),
-                    adapter->rule.window, adapter->rule.sinks));
+    report.facts.emplace_back("Routing",
+                              routing_text(adapter->spec) + "; " + rule_text(adapter->rule));
     for (const auto& [name, value] : adapter->calibration)
       report.facts.emplace_back("Training: " + name, value);
     report.loss = loss_curve(adapter_folder);
@@ -107,7 +103,7 @@ void write_eval_report(const std::string& path, const LoadedModel& model,
     report.continuation_prompt = model.tokenizer.decode(prompt);
     report.continuation = continuation.text;
   }
-  write_report(path, report);
+  write_output_file(path, render_report(report));
 }
 
 }  // namespace focus::app

@@ -16,11 +16,11 @@ namespace {
 
 struct Arguments {
   ModelArguments model;
-  std::string adapter, system;
+  AdapterArguments adapter;
+  std::string system;
   std::vector<std::string> prompts;
   GenerationOptions options;
-  bool chat = false, batch_invariant = false, ignore_eos = false, json = false, strict = false,
-       special = false;
+  bool chat = false, batch_invariant = false, ignore_eos = false, json = false, special = false;
 };
 
 // "\n" and "\t" as people type them in a shell.
@@ -75,10 +75,11 @@ void run(const Arguments& given) {
                   std::to_string(length));
     }
   }
-  if (!given.adapter.empty()) load_adapter(given.adapter);
+  const auto adapter = adapter_of(given.adapter);
   model.load_weights(given.batch_invariant);
-  Mask mask{"dense", Rule::dense(), nullptr};
-  if (!given.adapter.empty()) mask = model.adapter(given.adapter, given.strict).mask("adapter");
+  if (adapter) model.check(*adapter, given.adapter.strict);
+  const Mask mask = adapter ? adapter->mask("adapter") : Mask{"dense", Rule::dense(), nullptr};
+  catch_interrupts();
   GenerationOptions options = given.options;
   if (!given.ignore_eos) options.eos = model.checkpoint.config().eos;
   for (auto& stop : options.stop) stop = unescape(stop);
@@ -111,31 +112,23 @@ Command add_generate(CLI::App& app) {
   auto given = std::make_shared<Arguments>();
   given->model.add(app);
   auto& options = given->options;
-  app.add_option("--adapter", given->adapter, "adapter folder; without it dense attention")
-      ->type_name("DIR");
   app.add_option("--prompt", given->prompts,
                  "text to continue, once for each prompt (default: standard input)")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->type_name("TEXT");
-  app.add_flag("--chat", given->chat, "put the prompt into the model's chat format");
-  app.add_option("--system", given->system, "system message of --chat")->type_name("TEXT");
-  app.add_option("--max-tokens", options.max_tokens, "new tokens at most")
-      ->check(CLI::Range(1, 1 << 24))
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--temperature", options.sampling.temperature, "0: always the likeliest token")
-      ->type_name("X")
-      ->capture_default_str();
-  app.add_option("--top-k", options.sampling.top_k, "draw among the k likeliest (0: all)")
-      ->type_name("N")
-      ->capture_default_str();
-  app.add_option("--top-p", options.sampling.top_p, "draw among the likeliest of this mass")
-      ->type_name("X")
-      ->capture_default_str();
-  app.add_option("--seed", options.sampling.seed, "same seed, same draws")
-      ->type_name("N")
-      ->capture_default_str();
+  CLI::Option* chat =
+      app.add_flag("--chat", given->chat, "put the prompt into the model's chat format");
+  app.add_option("--system", given->system, "system message of --chat")
+      ->needs(chat)
+      ->type_name("TEXT");
+  given->adapter.add(app, "dense attention");
+  add_number(app, "--max-tokens", options.max_tokens, "new tokens at most", 1, 1 << 24);
+  auto& sampling = options.sampling;
+  add_number(app, "--temperature", sampling.temperature, "0: always the likeliest token", 0, 1e6);
+  add_number(app, "--top-k", sampling.top_k, "draw among the k likeliest (0: all)", 0, 1e9);
+  add_number(app, "--top-p", sampling.top_p, "draw among the likeliest of this mass", 0, 1);
+  add_number(app, "--seed", sampling.seed, "same seed, same draws", 0, 9e15);
   app.add_option("--stop", options.stop,
                  "end before this text (\\n, \\t understood); may be repeated")
       ->expected(1)
@@ -145,13 +138,9 @@ Command add_generate(CLI::App& app) {
   app.add_flag("--special", given->special, "control tokens written in a raw prompt become tokens");
   app.add_flag("--batch-invariant", given->batch_invariant,
                "prefill, chunks and single tokens bit-equal (slower)");
-  app.add_option("--prefill-chunk", options.prefill_chunk, "prompt tokens at once")
-      ->check(CLI::Range(1, 1 << 20))
-      ->type_name("N")
-      ->capture_default_str();
+  add_number(app, "--prefill-chunk", options.prefill_chunk, "prompt tokens at once", 1, 1 << 20);
   app.add_flag("--json", given->json, "print results as JSON instead of streaming");
-  app.add_flag("--strict-base", given->strict,
-               "refuse an adapter made for other weights of the same model");
+  app.footer("Example: focus generate --model DIR --adapter adapter --prompt 'In the beginning'");
   return [given] { run(*given); };
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "describe.h"
 #include "focus/formats/safetensors.h"
 #include "loaded_model.h"
 
@@ -22,18 +23,13 @@ Facts of_adapter(const std::string& path) {
   const Adapter adapter = load_adapter(path);
   const auto& spec = adapter.spec;
   const auto& shape = adapter.base.shape;
-  Facts facts{
-      {"kind", "Focus adapter"},
-      {"base",
-       fmt::format("{}, {} layers, hidden {}, heads {}/{} of {}", adapter.base.architecture,
-                   shape.layers, shape.hidden, shape.heads, shape.kv_heads, shape.head_dim)},
-      {"routing",
-       fmt::format("{} features, {} heads, {} of {} groups, rank {}, read by {}, balance {}",
-                   to_string(spec.features), to_string(spec.heads), to_string(spec.membership),
-                   spec.groups, spec.rank, to_string(spec.read), to_string(spec.balance))},
-      {"rule", fmt::format("window {}, sinks {}, dense until {}", adapter.rule.window,
-                           adapter.rule.sinks, adapter.rule.dense_until)},
-      {"parameters", adapter.parameter_count()}};
+  Facts facts{{"kind", "Focus adapter"},
+              {"base", fmt::format("{}, {} layers, hidden {}, heads {}/{} of {}",
+                                   adapter.base.architecture, shape.layers, shape.hidden,
+                                   shape.heads, shape.kv_heads, shape.head_dim)},
+              {"routing", routing_text(spec)},
+              {"rule", rule_text(adapter.rule)},
+              {"parameters", adapter.parameter_count()}};
   double reads = 0;
   for (const auto& layer : adapter.layers) {
     for (int32_t read : layer.reads) reads += read;
@@ -116,7 +112,7 @@ void run(const std::string& path, bool json) {
   if (json) {
     nlohmann::ordered_json out;
     for (const auto& [name, value] : facts) out[name] = value;
-    fmt::print("{}\n", out.dump(2));
+    fmt::print("{}\n", out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
     return;
   }
   for (const auto& [name, value] : facts)
@@ -132,6 +128,7 @@ Command add_info(CLI::App& app) {
       ->required()
       ->type_name("PATH");
   app.add_flag("--json", *json, "print as JSON");
+  app.footer("Example: focus info adapter --json");
   return [path, json] { run(*path, *json); };
 }
 

@@ -56,17 +56,20 @@ TokenWindows LoadedModel::windows(const TextArguments& text) const {
                       config.add_bos && config.bos ? *config.bos : -1, kTextBytes);
 }
 
-Adapter LoadedModel::adapter(const std::string& folder, bool strict) const {
-  Adapter adapter = load_adapter(folder);
+void LoadedModel::check(const Adapter& adapter, bool strict) const {
   if (const auto warning = check_base(adapter, identity(), strict))
     fmt::print(stderr, "focus: warning: {}\n", *warning);
-  return adapter;
 }
 
 std::string LoadedModel::bos_rule() const {
   const auto& config = checkpoint.config();
   return config.add_bos && config.bos ? fmt::format("each window starts with BOS ({})", *config.bos)
                                       : "no BOS";
+}
+
+std::optional<Adapter> adapter_of(const AdapterArguments& arguments) {
+  if (arguments.folder.empty()) return std::nullopt;
+  return load_adapter(arguments.folder);
 }
 
 int64_t peak_memory() {

@@ -26,8 +26,9 @@ struct LoadedModel {
   BaseIdentity identity() const;
   // Windows of the texts, at most 16 MiB of them, with the model's BOS rule.
   TokenWindows windows(const TextArguments& text) const;
-  // The adapter in `folder`, checked against this model; a warning goes to stderr.
-  Adapter adapter(const std::string& folder, bool strict) const;
+  // Refuses an adapter of another model (nn/adapter.h); a warning goes to stderr. Needs the
+  // weights.
+  void check(const Adapter& adapter, bool strict) const;
   std::string bos_rule() const;
 
   ModelArguments arguments;
@@ -36,6 +37,9 @@ struct LoadedModel {
   ComputeType compute;
   std::optional<Decoder> decoder;
 };
+
+// The adapter of the arguments, none when they name none.
+std::optional<Adapter> adapter_of(const AdapterArguments& arguments);
 
 // Peak resident memory of the process so far, bytes.
 int64_t peak_memory();

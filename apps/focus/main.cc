@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <system_error>
 
 #include "commands.h"
 #include "focus/base/error.h"
+#include "help.h"
 
 namespace focus::app {
 
@@ -26,21 +29,54 @@ void spin_briefly(int, char**, char**) {
 
 constexpr int kFailure = 1, kUsage = 2;
 
-// The first signal asks long work to finish; the second ends the process.
 void on_signal(int signal) {
   interrupted = true;
   std::signal(signal, SIG_DFL);
 }
 
-int run(int argc, char** argv) {
-  CLI::App app{"Focus: sparse attention for pretrained language models, by learned groups"};
+int fail(const Error& error) {
+  fmt::print(stderr, "focus: error: {}\n", error.what());
+  return error.kind() == ErrorKind::kUsage ? kUsage : kFailure;
+}
+
+// What torch says of a failed allocation, and all that nobody foresaw.
+Error unforeseen(const std::string& text) {
+  if (text.find("allocate memory") != std::string::npos) {
+    return {ErrorKind::kMemory, "memory", "enough for this run", "none left", "use fewer --tokens"};
+  }
+  return {ErrorKind::kState, "internal", "no failure", text.substr(0, text.find('\n'))};
+}
+
+int run(const Command& command) {
+  try {
+    command();
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      throw Error(ErrorKind::kIo, "standard output", "to write it", "a failure", "check the disk");
+    return 0;
+  } catch (const Error& error) {
+    return fail(error);
+  } catch (const std::bad_alloc&) {
+    return fail(unforeseen("allocate memory"));
+  } catch (const std::system_error& error) {
+    return fail({ErrorKind::kIo, "system", "every call to succeed", error.what()});
+  } catch (const std::exception& error) {
+    return fail(unforeseen(error.what()));
+  }
+}
+
+int parse_and_run(int argc, char** argv) {
+  CLI::App app{"Focus: sparse attention for pretrained language models, by learned groups",
+               "focus"};
   app.require_subcommand(1);
-  app.get_formatter()->column_width(28);
-  app.footer(
-      "'focus COMMAND --help' shows the options of a command. Exit codes: 0, 1 failure, 2 usage.");
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.get_formatter()->column_width(29);
+  app.get_formatter()->label("SUBCOMMAND", "COMMAND");
+  app.get_formatter()->label("Subcommands", "Commands");
+  app.set_help_flag("-h,--help", "show this and exit");
   Command command;
   const auto add = [&](const char* name, const char* about, Command (*make)(CLI::App&)) {
     CLI::App* sub = app.add_subcommand(name, about);
+    sub->group("Commands");
     const Command body = make(*sub);
     sub->callback([&command, body] { command = body; });
   };
@@ -48,35 +84,32 @@ int run(int argc, char** argv) {
   add("eval", "judge an adapter beside dense, a window and random groups of equal cost", add_eval);
   add("generate", "continue a prompt, with or without an adapter", add_generate);
   add("info", "what a model, adapter or tensor file holds", add_info);
+  app.set_version_flag("--version", "focus " FOCUS_VERSION, "show the version and exit");
+  app.footer(
+      "'focus COMMAND --help' shows the options of a command. Exit codes: 0, 1 failure, 2 usage.");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    fmt::print(stderr, "focus: error: arguments: expected what 'focus --help' shows, found: {}\n",
-               error.what());
-    return kUsage;
+    const auto chosen = app.get_subcommands();
+    if (!chosen.empty()) {
+      return fail({ErrorKind::kUsage, "arguments",
+                   "what 'focus " + chosen.front()->get_name() + " --help' shows", error.what()});
+    }
+    const auto rest = app.remaining();
+    return fail({ErrorKind::kUsage, "arguments", "a command that 'focus --help' shows",
+                 rest.empty() ? "none" : in_quotes(rest.front())});
   }
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  try {
-    command();
-    return 0;
-  } catch (const Error& error) {
-    fmt::print(stderr, "focus: error: {}\n", error.what());
-    return error.kind() == ErrorKind::kUsage ? kUsage : kFailure;
-  } catch (const std::bad_alloc&) {
-    fmt::print(stderr,
-               "focus: error: memory: expected enough for this run, found none left; use fewer "
-               "--tokens\n");
-  } catch (const std::exception& error) {
-    const std::string text = error.what();
-    fmt::print(stderr, "focus: error: internal: expected no failure, found: {}\n",
-               text.substr(0, text.find('\n')));
-  }
-  return kFailure;
+  return run(command);
 }
 
 }  // namespace
+
+void catch_interrupts() {
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+}
+
 }  // namespace focus::app
 
-int main(int argc, char** argv) { return focus::app::run(argc, argv); }
+int main(int argc, char** argv) { return focus::app::parse_and_run(argc, argv); }

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -11,6 +12,13 @@ namespace {
 std::string clock_text(double seconds) {
   const auto whole = static_cast<int64_t>(seconds + 0.5);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
+}
+
+// Columns of the terminal; a line that fills them all may wrap.
+size_t columns() {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
 }
 
 }  // namespace
@@ -33,8 +41,9 @@ void Progress::update(int64_t done, int64_t total, const std::string& note) {
   if (terminal_) {
     constexpr int kWidth = 24;
     const int filled = static_cast<int>(share * kWidth);
-    fmt::print(stderr, "\r\033[K{} [{}{}] {}", title_, std::string(filled, '='),
-               std::string(kWidth - filled, ' '), text);
+    const std::string line = fmt::format("{} [{}{}] {}", title_, std::string(filled, '='),
+                                         std::string(kWidth - filled, ' '), text);
+    fmt::print(stderr, "\r\033[K{}", line.substr(0, columns() - 1));
     open_ = true;
   } else if (const auto tenth = static_cast<int64_t>(share * 10); tenth != last_tenth_) {
     last_tenth_ = tenth;

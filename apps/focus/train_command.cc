@@ -1,14 +1,16 @@
 #include <fmt/ranges.h>
 
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "describe.h"
 #include "focus/base/error.h"
 #include "focus/base/files.h"
+#include "focus/eval/rivals.h"
 #include "focus/train/trainer.h"
 #include "loaded_model.h"
+#include "output_folder.h"
 #include "progress.h"
 
 namespace focus::app {
@@ -37,6 +39,19 @@ class Metrics {
   std::string lines_;
 };
 
+// Refused before the work: a budget that window and sinks fill. The trainer fits the reads 3% below
+// the budget, and on sampled rows.
+void check_cost(const TrainOptions& options, int64_t tokens) {
+  constexpr double kRoom = 1.05;
+  if (options.spec.tied || options.spec.read == RoutingSpec::Read::kMass) return;  // no budget
+  const double least = kRoom * window_pairs(options.rule, tokens);
+  if (options.cost >= least) return;
+  throw Error(
+      ErrorKind::kUsage, "--cost",
+      fmt::format("at least {:.3f} ({} alone, at T = {})", least, rule_text(options.rule), tokens),
+      fmt::format("{:g}", options.cost), "raise --cost or --tokens, or lower --window");
+}
+
 void run(const Arguments& given) {
   TrainOptions options = given.options;
   options.spec.features = parse_enum<RoutingSpec::Features>("--features", given.features);
@@ -45,21 +60,19 @@ void run(const Arguments& given) {
   options.spec.read = parse_enum<RoutingSpec::Read>("--read", given.read);
   options.spec.balance = parse_enum<RoutingSpec::Balance>("--balance", given.balance);
   options.spec.check();
+  check_cost(options, given.text.tokens);
 
   LoadedModel model(given.model);
+  check_output_folder(given.out);
   const TokenWindows windows = model.windows(given.text);
-  check_writable_directory(given.out);
   model.load_weights();
   const auto base = model.identity();
   fmt::print(stderr, "model   {} ({} parameters, {})\n", given.model.model,
              model.decoder->weight_count(), compute_name(model.compute));
   fmt::print(stderr, "text    {} tokens in {} texts, windows of {}\n", windows.total(),
              windows.texts(), windows.tokens());
-  fmt::print(
-      stderr,
-      "routing {} features, {} heads, {} of {} groups, rank {}, read by {}; window {} + {} sinks\n",
-      given.features, given.heads, given.membership, options.spec.groups, options.spec.rank,
-      given.read, options.rule.window, options.rule.sinks);
+  fmt::print(stderr, "routing {}; {}\n", routing_text(options.spec), rule_text(options.rule));
+  catch_interrupts();
   Progress progress("train");
   Metrics metrics;
   std::string note;
@@ -83,8 +96,10 @@ void run(const Arguments& given) {
       {"dtype", std::string(compute_name(model.compute))},
       {"cost", fmt::format("{:.4f} (pairs {:.4f}) on fitting windows", result.cost, result.pairs)},
   };
-  save_adapter(given.out, result.adapter);
-  write_file_atomically(given.out + "/metrics.jsonl", metrics.text());
+  OutputFolder out(given.out);
+  save_adapter(out.staging(), result.adapter);
+  write_file_atomically(out.staging() + "/metrics.jsonl", metrics.text());
+  out.commit("focus_config.json");
   if (result.interrupted)
     fmt::print(stderr, "stopped early: the adapter holds what {} training steps taught it\n",
                result.steps_done);
@@ -109,38 +124,39 @@ Command add_train(CLI::App& app) {
   given->text.add(app);
   auto& options = given->options;
   const auto number = [&](const char* name, auto& value, const char* about, double low,
-                          double high) {
-    app.add_option(name, value, about)
-        ->check(CLI::Range(low, high))
-        ->type_name("N")
-        ->capture_default_str();
-  };
-  const auto choice = [&](const char* name, std::string& value, const char* about) {
-    app.add_option(name, value, about)->type_name("KIND")->capture_default_str();
-  };
+                          double high) { return add_number(app, name, value, about, low, high); };
   app.add_option("--out", given->out, "adapter folder to write")->required()->type_name("DIR");
   number("--cost", options.cost, "budget: kept pairs + scoring, of all causal pairs", 0.001, 1);
   number("--minutes", options.minutes, "stop training by then", 0.01, 1e6);
   number("--steps", options.steps, "training windows", 0, 1e9);
-  number("--calibration-windows", options.calibration_windows, "windows for the key groups", 1,
-         1e9);
-  number("--window", options.rule.window, "keys this near are always kept", 0, 1e9);
-  number("--sinks", options.rule.sinks, "first keys, always kept", 0, 1e9);
-  number("--dense-until", options.rule.dense_until, "earlier queries keep every key", 0, 1e9);
-  number("--groups", options.spec.groups, "groups of keys", 2, 4096);
-  number("--rank", options.spec.rank, "width of the projected features (d_g)", 1, 1024);
-  number("--members", options.spec.members, "groups of a key", 1, 4096);
+  number("--calibration-windows", options.calibration_windows, "for the key groups", 1, 1e9);
+  number("--learning-rate", options.learning_rate, "AdamW peak", 1e-9, 10);
+  number("--seed", options.seed, "same seed, same adapter", 0, 9e15);
+
+  const char* routing = "Routing";
+  const auto choice = [&](const char* name, std::string& value, const char* about) {
+    app.add_option(name, value, about)->type_name("KIND")->capture_default_str()->group(routing);
+  };
+  auto& rule = options.rule;
+  auto& spec = options.spec;
+  number("--window", rule.window, "keys this near are always kept", 0, 1e9)->group(routing);
+  number("--sinks", rule.sinks, "first keys, always kept", 0, 1e9)->group(routing);
+  number("--dense-until", rule.dense_until, "earlier queries keep every key", 0, 1e9)
+      ->group(routing);
+  number("--groups", spec.groups, "groups of keys", 2, 4096)->group(routing);
+  number("--rank", spec.rank, "width of the projected features (d_g)", 1, 1024)->group(routing);
+  number("--members", spec.members, "groups of a key", 1, 4096)->group(routing);
   choice("--features", given->features, "what is routed: qk (before RoPE) or input (the paper's)");
   choice("--heads", given->heads, "a router per kv head or per layer");
   choice("--membership", given->membership, "partition or threshold");
   choice("--read", given->read, "groups read: budget (fitted per head), top or mass");
-  number("--read-mass", options.spec.read_mass, "of --read mass: share of the predicted mass",
-         0.001, 1);
+  number("--read-mass", spec.read_mass, "of --read mass: share of the predicted mass", 0.001, 1)
+      ->group(routing);
   choice("--balance", given->balance, "none, frozen or running");
-  app.add_flag("--tied", options.spec.tied,
-               "queries read the groups of their own token (needs --features input)");
-  number("--learning-rate", options.learning_rate, "AdamW peak", 1e-9, 10);
-  number("--seed", options.seed, "same seed, same adapter", 0, 9e15);
+  app.add_flag("--tied", spec.tied,
+               "queries read the groups of their own token (needs --features input)")
+      ->group(routing);
+  app.footer("Example: focus train --model DIR --text 'books/*.txt' --out adapter");
   return [given] { run(*given); };
 }
 

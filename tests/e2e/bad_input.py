@@ -26,8 +26,8 @@ from damage import (Inputs, cut, edit_json, gguf_type_at, gguf_value_at, overwri
                     scale_norms)
 
 SECONDS = 60  # for one command; those that train for longer must refuse before they train
-QUICK = ["--tokens", "256", "--steps", "3"]
-LONG = ["--tokens", "256", "--minutes", "10"]
+QUICK = ["--tokens", "256", "--window", "16", "--steps", "3"]
+LONG = ["--tokens", "256", "--window", "16", "--minutes", "10"]
 
 
 @dataclass
@@ -145,7 +145,7 @@ def adapter_cases(inputs, adapter):
 def output_cases(inputs, adapter):
     train = ["train", "--model", inputs.tiny, "--text", inputs.sample]
     evaluate = ["eval", "--model", inputs.tiny, "--adapter", adapter, "--text", inputs.sample, "--tokens", "256",
-                "--windows", "1"]
+                "--windows", "1", "--no-copy"]
     yield Case("output below a file: train", [*train, *LONG, "--out", "taken/out"], names="taken")
     yield Case("output is a file: train", [*train, *LONG, "--out", "taken"], names="taken")
     yield Case("output below a file: eval", [*evaluate, "--json", "taken/out.json"], names="taken", late=True)

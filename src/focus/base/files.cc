@@ -127,8 +127,12 @@ void ensure_directory(const std::string& path) {
 
 void check_writable_directory(const std::string& path) {
   ensure_directory(path);
+  check_writable_file((fs::path(path) / ".focus-probe").string());
+}
+
+void check_writable_file(const std::string& path) {
   // Never committed, so the end of this scope removes it.
-  TemporaryFile probe((fs::path(path) / ".focus-probe").string());
+  TemporaryFile probe(path);
   const std::byte block[4096] = {};
   probe.write(block);
 }

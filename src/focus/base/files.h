@@ -27,5 +27,7 @@ void ensure_directory(const std::string& path);
 // Makes the folder and proves, by writing and removing a small file, that output can go there: for
 // the start of long work. Error(kIo) otherwise.
 void check_writable_directory(const std::string& path);
+// The same for one file in a folder that exists: proves that write_file_atomically can begin.
+void check_writable_file(const std::string& path);
 
 }  // namespace focus

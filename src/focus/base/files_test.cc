@@ -105,6 +105,11 @@ TEST_F(FilesTest, WritableCheckLeavesNothingBehind) {
   check_writable_directory(at("new"));
   EXPECT_TRUE(fs::is_empty(at("new")));
   expect_io_error([] { check_writable_directory("/proc/focus"); }, "/proc/focus");
+  check_writable_file(at("new/f"));
+  EXPECT_TRUE(fs::is_empty(at("new")));
+  expect_io_error([&] { check_writable_file(at("new")); }, "new");
+  expect_io_error([&] { check_writable_file(at("absent/f")); }, "absent");
+  expect_io_error([] { check_writable_file("/dev/null"); }, "/dev/null");
 }
 
 }  // namespace

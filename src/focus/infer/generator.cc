@@ -53,7 +53,7 @@ Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Ma
     });
   };
   at::Tensor hidden;
-  for (size_t begin = 0; begin < prompt.size();) {
+  for (size_t begin = 0; begin < prompt.size() && !interrupted;) {
     const size_t count =
         std::min(prompt.size() - begin, static_cast<size_t>(options.prefill_chunk));
     hidden = run(std::span(prompt).subspan(begin, count));

@@ -217,17 +217,19 @@ Adapter load_adapter(const std::string& folder) {
   base.finish();
   auto routing = top.child("routing");
   auto& spec = adapter.spec;
-  spec.features =
-      parse_enum<RoutingSpec::Features>(config_path, routing.take<std::string>("features"));
-  spec.heads = parse_enum<RoutingSpec::Heads>(config_path, routing.take<std::string>("heads"));
+  spec.features = parse_enum<RoutingSpec::Features>(
+      config_path, routing.take<std::string>("features"), ErrorKind::kFormat);
+  spec.heads = parse_enum<RoutingSpec::Heads>(config_path, routing.take<std::string>("heads"),
+                                              ErrorKind::kFormat);
   spec.tied = routing.take<bool>("tied");
-  spec.membership =
-      parse_enum<RoutingSpec::Membership>(config_path, routing.take<std::string>("membership"));
+  spec.membership = parse_enum<RoutingSpec::Membership>(
+      config_path, routing.take<std::string>("membership"), ErrorKind::kFormat);
   spec.members = routing.take<int64_t>("members");
-  spec.read = parse_enum<RoutingSpec::Read>(config_path, routing.take<std::string>("read"));
+  spec.read = parse_enum<RoutingSpec::Read>(config_path, routing.take<std::string>("read"),
+                                            ErrorKind::kFormat);
   spec.read_mass = routing.take<double>("read_mass");
-  spec.balance =
-      parse_enum<RoutingSpec::Balance>(config_path, routing.take<std::string>("balance"));
+  spec.balance = parse_enum<RoutingSpec::Balance>(config_path, routing.take<std::string>("balance"),
+                                                  ErrorKind::kFormat);
   spec.balance_rate = routing.take<double>("balance_rate");
   spec.groups = routing.take<int64_t>("groups");
   spec.rank = routing.take<int64_t>("rank");

@@ -63,19 +63,19 @@ std::string_view to_string(RoutingSpec::Read value) { return name_of(value); }
 std::string_view to_string(RoutingSpec::Balance value) { return name_of(value); }
 
 template <typename Enum>
-Enum parse_enum(const std::string& what, std::string_view name) {
+Enum parse_enum(const std::string& what, std::string_view name, ErrorKind kind) {
   std::string known;
   for (const auto& [value, candidate] : names(Enum{})) {
     if (candidate == name) return value;
     known += (known.empty() ? "" : ", ") + std::string(candidate);
   }
-  throw Error(ErrorKind::kUsage, what, "one of " + known, "'" + std::string(name) + "'");
+  throw Error(kind, what, "one of " + known, "'" + std::string(name) + "'");
 }
-template RoutingSpec::Features parse_enum(const std::string&, std::string_view);
-template RoutingSpec::Heads parse_enum(const std::string&, std::string_view);
-template RoutingSpec::Membership parse_enum(const std::string&, std::string_view);
-template RoutingSpec::Read parse_enum(const std::string&, std::string_view);
-template RoutingSpec::Balance parse_enum(const std::string&, std::string_view);
+template RoutingSpec::Features parse_enum(const std::string&, std::string_view, ErrorKind);
+template RoutingSpec::Heads parse_enum(const std::string&, std::string_view, ErrorKind);
+template RoutingSpec::Membership parse_enum(const std::string&, std::string_view, ErrorKind);
+template RoutingSpec::Read parse_enum(const std::string&, std::string_view, ErrorKind);
+template RoutingSpec::Balance parse_enum(const std::string&, std::string_view, ErrorKind);
 
 void RoutingSpec::check() const {
   require(groups >= 2 && groups <= 4096, "groups", "2 to 4096", std::to_string(groups));

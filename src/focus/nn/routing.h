@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "focus/base/error.h"
+
 namespace focus {
 
 struct RoutingSpec {
@@ -50,9 +52,9 @@ std::string_view to_string(RoutingSpec::Heads value);
 std::string_view to_string(RoutingSpec::Membership value);
 std::string_view to_string(RoutingSpec::Read value);
 std::string_view to_string(RoutingSpec::Balance value);
-// The value of that name; Error(kUsage) listing the names.
+// The value of that name; Error(kind) listing the names.
 template <typename Enum>
-Enum parse_enum(const std::string& what, std::string_view name);
+Enum parse_enum(const std::string& what, std::string_view name, ErrorKind kind = ErrorKind::kUsage);
 
 // The shapes of the model that a router needs.
 struct RoutingShape {

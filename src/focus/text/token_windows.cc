@@ -1,6 +1,8 @@
 #include "focus/text/token_windows.h"
 
 #include <algorithm>
+#include <filesystem>
+#include <numeric>
 
 #include "focus/base/error.h"
 #include "focus/base/random.h"
@@ -11,11 +13,22 @@ namespace focus {
 TokenWindows::TokenWindows(const std::vector<std::string>& paths, const Tokenizer& tokenizer,
                            int64_t tokens, int32_t bos, int64_t max_bytes)
     : tokens_(tokens), body_(tokens - (bos >= 0 ? 1 : 0)), bos_(bos) {
-  const int64_t share = max_bytes / std::max<int64_t>(1, static_cast<int64_t>(paths.size()));
+  // The smallest files first: what they leave of their share goes to the larger ones.
+  std::vector<size_t> by_size(paths.size());
+  std::iota(by_size.begin(), by_size.end(), size_t{0});
+  std::ranges::stable_sort(by_size, {},
+                           [&](size_t n) { return std::filesystem::file_size(paths[n]); });
+  std::vector<std::vector<int32_t>> texts(paths.size());
   int64_t longest = 0;
-  for (const auto& path : paths) {
-    auto ids = tokenizer.encode(read_text(path, share).text, false);
-    longest = std::max(longest, static_cast<int64_t>(ids.size()));
+  for (size_t n = 0; n < paths.size(); ++n) {
+    const size_t file = by_size[n];
+    const std::string text =
+        read_text(paths[file], max_bytes / static_cast<int64_t>(paths.size() - n)).text;
+    max_bytes -= static_cast<int64_t>(text.size());
+    texts[file] = tokenizer.encode(text, false);
+    longest = std::max(longest, static_cast<int64_t>(texts[file].size()));
+  }
+  for (auto& ids : texts) {
     if (static_cast<int64_t>(ids.size()) >= body_) texts_.push_back(std::move(ids));
   }
   if (texts_.empty()) {

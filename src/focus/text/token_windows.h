@@ -12,9 +12,10 @@ namespace focus {
 // The tokens of one or more texts, no more of them than a bounded run can use.
 class TokenWindows {
  public:
-  // Reads each file whole, or its first share of `max_bytes` when all together are longer. bos >= 0
-  // starts every window with that id. Errors: those of read_text, and kMismatch for texts that all
-  // have fewer than `tokens` tokens.
+  // Reads each file whole, or, when all together are longer than `max_bytes`, an equal share from
+  // its start; what the smaller files leave of theirs goes to the larger ones. bos >= 0 starts
+  // every window with that id. Errors: those of read_text, and kMismatch for texts that all have
+  // fewer than `tokens` tokens.
   TokenWindows(const std::vector<std::string>& paths, const Tokenizer& tokenizer, int64_t tokens,
                int32_t bos, int64_t max_bytes);
 

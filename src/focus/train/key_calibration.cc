@@ -205,16 +205,17 @@ std::vector<LayerRouting> KeyCalibration::finish() {
     if (spec_.membership == RoutingSpec::Membership::kThreshold) {
       bias = bias - at::quantile(scores, 1 - share, 1);
     } else if (spec_.balance != RoutingSpec::Balance::kNone) {
-      // Potentials that even out the arg-max, not the soft mass: steps that shrink, against the
-      // surplus of each group.
-      const auto step = scores.std(-1).mean();
+      // Potentials that even out the arg-max, not the soft mass: steps against each group's
+      // surplus, from the spread of the scores down to a small part of it, since neighbours may
+      // differ by little.
+      auto step = scores.std(-1).mean();
       auto potential = at::zeros_like(bias);
-      for (int64_t round = 0; round < 200; ++round) {
+      for (int64_t round = 0; round < 300; ++round) {
         const auto chosen = std::get<1>((scores + potential.unsqueeze(1)).topk(spec_.members, -1));
         const auto load =
             at::one_hot(chosen, spec_.groups).to(at::kFloat).sum(2).mean(1);  // [R, G]
-        potential += step * (1 - load / share).clamp(-1, 1) *
-                     (0.3 / (1.0 + static_cast<double>(round) / 20));
+        potential += step * (1 - load / share).clamp(-1, 1);
+        step = step * 0.97;
       }
       bias = bias + potential;
     }

@@ -23,9 +23,8 @@ struct KeyCalibrationOptions {
 
 // All layers in one pass over windows; memory does not grow with the text. First the sample fills:
 // the top directions of its covariance give the projection, a k-means++ start and Lloyd rounds the
-// centroids. Then every window refines the centroids by mini-batch k-means; groups that a whole
-// window leaves empty are re-seeded with its farthest keys. Same seed, windows and threads: same
-// bytes.
+// centroids. Then every window refines the centroids by mini-batch k-means; groups that have
+// had no key yet are re-seeded with the farthest. Same seed, windows and threads: same bytes.
 class KeyCalibration {
  public:
   // Error(kUsage) when the windows are too few or too short for the groups.
