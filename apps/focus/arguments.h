@@ -26,6 +26,10 @@ struct AdapterArguments {
   void add(CLI::App& app, const char* without);
 };
 
+// A path; empty, as from a shell variable that is not set, is refused.
+CLI::Option* add_path(CLI::App& app, const char* name, std::string& value, const std::string& about,
+                      const char* type);
+
 // A number within [low, high], shown with its default.
 template <typename T>
 CLI::Option* add_number(CLI::App& app, const char* name, T& value, const char* about, double low,

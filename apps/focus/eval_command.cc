@@ -81,7 +81,7 @@ Command add_eval(CLI::App& app) {
       app.add_option("--json", given->json, "print the table as JSON, or write it to FILE")
           ->expected(0, 1)
           ->type_name("FILE");
-  app.add_option("--report", given->report, "write an HTML report")->type_name("FILE");
+  add_path(app, "--report", given->report, "write an HTML report", "FILE");
   app.footer(
       "Example: focus eval --model DIR --adapter adapter --text book.txt --report page.html");
   return [given] { run(*given); };

@@ -89,7 +89,7 @@ void write_eval_report(const std::string& path, const LoadedModel& model,
     for (const auto& [name, value] : adapter->calibration)
       report.facts.emplace_back("Training: " + name, value);
     report.loss = loss_curve(adapter_folder);
-    report.loss_label = "group cross-entropy (nats per unit of far mass)";
+    report.loss_label = "group cross-entropy (nats)";
     report.far_mass = result.far_mass_by_head;
     for (const auto& layer : adapter->layers)
       report.reads.emplace_back(layer.reads.begin(), layer.reads.end());

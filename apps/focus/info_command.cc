@@ -124,9 +124,9 @@ void run(const std::string& path, bool json) {
 Command add_info(CLI::App& app) {
   auto path = std::make_shared<std::string>();
   auto json = std::make_shared<bool>(false);
-  app.add_option("path", *path, "model folder, GGUF file, adapter folder or safetensors file")
-      ->required()
-      ->type_name("PATH");
+  add_path(app, "path", *path, "model folder, GGUF file, adapter folder or safetensors file",
+           "PATH")
+      ->required();
   app.add_flag("--json", *json, "print as JSON");
   app.footer("Example: focus info adapter --json");
   return [path, json] { run(*path, *json); };

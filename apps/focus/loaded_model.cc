@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include "focus/base/error.h"
 #include "focus/text/text_files.h"
 #include "progress.h"
 
@@ -52,6 +53,11 @@ BaseIdentity LoadedModel::identity() const {
 
 TokenWindows LoadedModel::windows(const TextArguments& text) const {
   const auto& config = checkpoint.config();
+  if (text.tokens > config.context) {
+    throw Error(ErrorKind::kUsage, "--tokens",
+                "at most " + std::to_string(config.context) + " (the model's context)",
+                std::to_string(text.tokens));
+  }
   return TokenWindows(expand_patterns(text.patterns), tokenizer, text.tokens,
                       config.add_bos && config.bos ? *config.bos : -1, kTextBytes);
 }

@@ -24,7 +24,8 @@ struct LoadedModel {
   explicit LoadedModel(const ModelArguments& arguments);
   void load_weights(bool batch_invariant = false);
   BaseIdentity identity() const;
-  // Windows of the texts, at most 16 MiB of them, with the model's BOS rule.
+  // Windows of the texts, at most 16 MiB of them, with the model's BOS rule. Error(kUsage) when
+  // they are longer than its context.
   TokenWindows windows(const TextArguments& text) const;
   // Refuses an adapter of another model (nn/adapter.h); a warning goes to stderr. Needs the
   // weights.

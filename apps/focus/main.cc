@@ -42,7 +42,8 @@ int fail(const Error& error) {
 // What torch says of a failed allocation, and all that nobody foresaw.
 Error unforeseen(const std::string& text) {
   if (text.find("allocate memory") != std::string::npos) {
-    return {ErrorKind::kMemory, "memory", "enough for this run", "none left", "use fewer --tokens"};
+    return {ErrorKind::kMemory, "memory", "enough for this run", "none left",
+            "use fewer --tokens or a shorter prompt"};
   }
   return {ErrorKind::kState, "internal", "no failure", text.substr(0, text.find('\n'))};
 }

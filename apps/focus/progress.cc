@@ -4,7 +4,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <iterator>
 
 namespace focus::app {
 namespace {
@@ -15,7 +17,7 @@ std::string clock_text(double seconds) {
 }
 
 // Columns of the terminal; a line that fills them all may wrap.
-size_t columns() {
+int64_t columns() {
   winsize size{};
   const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : 80;
@@ -39,10 +41,12 @@ void Progress::update(int64_t done, int64_t total, const std::string& note) {
   const std::string text = fmt::format("{}/{} {}{}{}{}", done, total, clock_text(used), left,
                                        note.empty() ? "" : "  ", note);
   if (terminal_) {
-    constexpr int kWidth = 24;
-    const int filled = static_cast<int>(share * kWidth);
+    // A narrow terminal shortens the bar first, then the end of the text.
+    const int64_t room = columns() - 1 - std::ssize(title_) - std::ssize(text) - 4;
+    const int64_t width = std::clamp<int64_t>(room, 0, 24),
+                  filled = static_cast<int64_t>(share * static_cast<double>(width));
     const std::string line = fmt::format("{} [{}{}] {}", title_, std::string(filled, '='),
-                                         std::string(kWidth - filled, ' '), text);
+                                         std::string(width - filled, ' '), text);
     fmt::print(stderr, "\r\033[K{}", line.substr(0, columns() - 1));
     open_ = true;
   } else if (const auto tenth = static_cast<int64_t>(share * 10); tenth != last_tenth_) {

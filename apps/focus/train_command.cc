@@ -109,11 +109,12 @@ void run(const Arguments& given) {
       given.out, parameters,
       100.0 * static_cast<double>(parameters) / static_cast<double>(model.decoder->weight_count()),
       result.pairs, result.cost, windows.tokens());
-  fmt::print(
-      "{:.0f} s; a training step costs {:.2f} times a dense forward pass; peak memory {} MiB, "
-      "weights {} MiB\n",
-      result.seconds, result.step_over_forward, peak_memory() >> 20,
-      expanded_bytes(model.checkpoint, model.compute) >> 20);
+  const auto step = result.step_over_forward > 0
+                        ? fmt::format("a training step costs {:.2f} times a dense forward pass; ",
+                                      result.step_over_forward)
+                        : std::string();
+  fmt::print("{:.0f} s; {}peak memory {} MiB, weights {} MiB\n", result.seconds, step,
+             peak_memory() >> 20, expanded_bytes(model.checkpoint, model.compute) >> 20);
 }
 
 }  // namespace
@@ -125,7 +126,7 @@ Command add_train(CLI::App& app) {
   auto& options = given->options;
   const auto number = [&](const char* name, auto& value, const char* about, double low,
                           double high) { return add_number(app, name, value, about, low, high); };
-  app.add_option("--out", given->out, "adapter folder to write")->required()->type_name("DIR");
+  add_path(app, "--out", given->out, "adapter folder to write", "DIR")->required();
   number("--cost", options.cost, "budget: kept pairs + scoring, of all causal pairs", 0.001, 1);
   number("--minutes", options.minutes, "stop training by then", 0.01, 1e6);
   number("--steps", options.steps, "training windows", 0, 1e9);

@@ -148,7 +148,9 @@ def output_cases(inputs, adapter):
                 "--windows", "1", "--no-copy"]
     yield Case("output below a file: train", [*train, *LONG, "--out", "taken/out"], names="taken")
     yield Case("output is a file: train", [*train, *LONG, "--out", "taken"], names="taken")
-    yield Case("output below a file: eval", [*evaluate, "--json", "taken/out.json"], names="taken", late=True)
+    yield Case("output below a file: eval", [*evaluate, "--json", "taken/out.json"], names="taken")
+    yield Case("output is a folder: eval", [*evaluate, "--json", "."], names=".")
+    yield Case("output is a device: eval", [*evaluate, "--report", "/dev/null"], names="/dev/null")
     yield Case("write fails half way: train", [*train, *QUICK, "--out", "out"], file_limit=4096, late=True)
     yield Case("full disk: train", [*train, *QUICK, "--out", "disk/out"], full_disk=True, late=True)
     yield Case("write fails half way: eval", [*evaluate, "--json", "out.json"], file_limit=16, late=True)
@@ -175,6 +177,16 @@ def usage_cases(inputs):
     yield Case("required option absent", train[:3] + train[5:], code=2, names="--text")
     yield Case("a word for a number", [*train, "--tokens", "many"], code=2, names="--tokens")
     yield Case("no tokens", [*train, "--tokens", "0"], code=2, names="--tokens")
+    yield Case("an empty path", ["info", ""], code=2, names="path")
+    yield Case("an empty adapter", ["generate", "--model", inputs.tiny, "--prompt", "a", "--adapter", ""], code=2,
+               names="--adapter")
+    yield Case("no prompt", ["generate", "--model", inputs.tiny], code=2, names="prompt")
+    yield Case("more tokens than the context", [*train, "--tokens", "4096"], code=2, names="2048")
+    yield Case("a budget that the window fills", [*train, "--tokens", "256"], code=2, names="--cost")
+    yield Case("a routing of no such name", [*train, *LONG, "--features", "inptu"], code=2, names="inptu")
+    yield Case("too wide a projection", [*train, *LONG, "--rank", "32"], code=2, names="rank", late=True)
+    yield Case("more groups than keys", [*train, *LONG, "--groups", "4096"], code=2, names="4096", late=True)
+    yield Case("windows too short for the copy test", ["eval", *train[1:5], "--tokens", "256"], code=2, names="copy")
     yield Case("negative steps", [*train, "--steps", "-1"], code=2, names="--steps")
 
 

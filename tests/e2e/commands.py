@@ -25,8 +25,8 @@ from functools import cached_property
 from pathlib import Path
 
 SECONDS = 60  # for one command
-SHORT = ["--tokens", "128", "--window", "8", "--groups", "16", "--rank", "8"]
-FEW = ["--steps", "4", "--calibration-windows", "8"]
+TRAIN = {"--tokens": "128", "--window": "8", "--groups": "16", "--rank": "8", "--steps": "4",
+         "--calibration-windows": "8"}
 KEYS = {"mask", "pairs", "cost", "effective_groups", "perplexity", "copy_nats", "far_mass"}
 FILES = {"focus_config.json", "focus_model.safetensors", "metrics.jsonl"}
 checks = []
@@ -56,11 +56,16 @@ class Bench:
         assert done.returncode == code, f"exit code {done.returncode}, expected {code}: {error[-500:]}"
         return error if code else (done.stdout or b"").decode()
 
+    def training(self, name, *more, text=None):
+        """Arguments; `more` replaces the usual ones of the same name."""
+        usual = [word for option, value in TRAIN.items() if option not in more for word in (option, value)]
+        return ["train", "--model", self.tiny, "--text", text or self.sample, "--out", self.folder / name, *usual,
+                *more]
+
     def train(self, name, *more, text=None, code=0):
-        out = self.folder / name
-        said = self.run("train", "--model", self.tiny, "--text", text or self.sample, "--out", out, *SHORT, *FEW, *more,
-                        code=code)
-        return said if code else out
+        """The adapter's folder; standard error when a failure is expected."""
+        said = self.run(*self.training(name, *more, text=text), code=code)
+        return said if code else self.folder / name
 
     def eval(self, *more, **keys):
         return self.run("eval", "--model", self.tiny, "--text", self.sample, *more, **keys)
@@ -78,7 +83,7 @@ class Bench:
     @cached_property
     def long_adapter(self):
         """For windows that hold the copy test."""
-        return self.train("long_adapter", "--tokens", "1024", "--window", "64")
+        return self.train("long_adapter", "--tokens", "1024", "--window", "64", "--groups", "64")
 
 
 def contents(folder):
@@ -174,7 +179,7 @@ def variant(name, *options, costly=False):
         assert costly or ours["cost"] < 0.3, ours
         assert len(bench.texts("--adapter", out, "--prompt", "the sea", "--max-tokens", "4")) == 1
         facts = json.loads(bench.run("info", out, "--json"))
-        shown = options[1] if len(options) > 1 else options[0].strip("-")
+        shown = options[0].strip("-") if name == "tied" else options[1]
         assert shown in facts["routing"], facts["routing"]
 
     trains_and_evaluates.__name__ = f"routing_{name}_trains_and_evaluates"
@@ -312,22 +317,19 @@ def output_that_cannot_be_written_is_a_failure(bench):
 
 @check
 def an_interrupt_saves_what_was_learned(bench):
-    out = bench.folder / "interrupted"
-    columns = 50
-    code, said = on_terminal(bench, ["train", "--model", bench.tiny, "--text", bench.sample, "--out", out, *SHORT,
-                                     "--calibration-windows", "8", "--steps", "1000000", "--minutes", "5"], b"loss",
+    out, columns = bench.folder / "interrupted", 50
+    code, said = on_terminal(bench, bench.training("interrupted", "--steps", "1000000", "--minutes", "5"), b"loss",
                              columns)
     assert code == 0 and "stopped early" in said, (code, said[-500:])
     assert set(contents(out)) == FILES, sorted(contents(out))
     assert len(bench.texts("--adapter", out, "--prompt", "the sea", "--max-tokens", "4")) == 1
-    bars = [bar for line in said.splitlines() for bar in line.split("\r\033[K") if bar.startswith("train [")]
+    bars = [bar for line in said.split("\n") for bar in line.strip("\r").split("\r\033[K") if bar.startswith("train [")]
     assert len(bars) > 8 and max(map(len, bars)) < columns, max(bars, key=len)
 
 
 @check
 def an_early_interrupt_leaves_nothing(bench):
-    code, said = on_terminal(bench, ["train", "--model", bench.tiny, "--text", bench.sample, "--out", "early/out",
-                                     *SHORT, "--calibration-windows", "1000000"], b"calibrate")
+    code, said = on_terminal(bench, bench.training("early/out", "--calibration-windows", "1000000"), b"calibrate")
     assert code == 1 and "nothing was saved" in said.splitlines()[-1], (code, said[-500:])
     assert not (bench.folder / "early").exists()
 

@@ -1,34 +1,18 @@
 #include "focus/nn/decoder.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
-#include <fstream>
-#include <limits>
 #include <map>
 #include <string>
 
 #include "focus/base/error.h"
+#include "focus/base/memory.h"
 
 namespace focus {
 namespace {
 
 constexpr int64_t kRowTile = 16;
-
-int64_t available_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string key;
-  int64_t kib = 0;
-  for (std::string unit; file >> key >> kib; std::getline(file, unit)) {
-    if (key == "MemAvailable:") return kib << 10;
-  }
-  return std::numeric_limits<int64_t>::max();
-}
-
-std::string mebibytes(int64_t bytes) {
-  return std::to_string((bytes + (1 << 20) - 1) >> 20) + " MiB";
-}
 
 int64_t element_bytes(const Checkpoint::Weight& weight, ComputeType compute) {
   return weight.shape.size() > 1 && compute == ComputeType::kBF16 ? 2 : 4;
@@ -55,12 +39,7 @@ Decoder::Decoder(const Checkpoint& checkpoint, const DecoderOptions& options,
     : config_(checkpoint.config()),
       options_(options),
       dtype_(options.compute == ComputeType::kBF16 ? at::kBFloat16 : at::kFloat) {
-  const int64_t needed = expanded_bytes(checkpoint, options.compute), available = available_bytes();
-  if (needed > available) {
-    throw Error(ErrorKind::kMemory, checkpoint.path(),
-                mebibytes(needed) + " of free memory for the expanded weights",
-                mebibytes(available), "use --dtype bf16 or a machine with more memory");
-  }
+  check_fits(checkpoint.path(), expanded_bytes(checkpoint, options.compute), available_memory());
   std::map<std::string, int64_t> index;
   for (size_t n = 0; n < checkpoint.weights().size(); ++n)
     index[checkpoint.weights()[n].name] = static_cast<int64_t>(n);

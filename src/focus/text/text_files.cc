@@ -8,9 +8,11 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "focus/base/error.h"
 #include "focus/base/files.h"
+#include "focus/base/mapped_file.h"
 #include "focus/text/utf8.h"
 
 namespace focus {
@@ -48,13 +50,15 @@ std::vector<std::string> expand(const std::string& pattern) {
   return paths;
 }
 
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0) == 0x80; }
+
 bool is_gzip(std::string_view bytes) { return bytes.substr(0, 2) == "\x1F\x8B"; }
 
 [[noreturn]] void fail_gzip(const std::string& path, const std::string& found) {
   throw Error(ErrorKind::kFormat, path, "a whole gzip file", found);
 }
 
-std::string inflate_members(const std::string& packed, const std::string& path, size_t max_bytes) {
+std::string inflate_members(std::string_view packed, const std::string& path, size_t max_bytes) {
   z_stream stream{};
   constexpr int kGzipOnly = 16 + MAX_WBITS;
   if (inflateInit2(&stream, kGzipOnly) != Z_OK) throw std::bad_alloc();
@@ -110,13 +114,28 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
 }
 
 TextFile read_text(const std::string& path, size_t max_bytes) {
-  TextFile file{path, read_file(path)};
-  if (is_gzip(file.text)) file.text = inflate_members(file.text, path, max_bytes);
+  // A regular file is mapped, so that no more of it is read than is used; a pipe has to be read
+  // whole.
+  std::error_code ignored;
+  std::optional<MappedFile> mapped;
+  std::string piped;
+  if (fs::is_regular_file(path, ignored)) {
+    mapped.emplace(path);
+  } else {
+    piped = read_file(path);
+  }
+  const std::string_view bytes =
+      mapped ? std::string_view(reinterpret_cast<const char*>(mapped->bytes().data()),
+                                mapped->bytes().size())
+             : std::string_view(piped);
+  // One byte more than wanted tells whether a character is cut.
+  const size_t most = max_bytes == std::numeric_limits<size_t>::max() ? max_bytes : max_bytes + 1;
+  TextFile file{path, is_gzip(bytes) ? inflate_members(bytes, path, most)
+                                     : std::string(bytes.substr(0, most))};
   if (file.text.size() > max_bytes) {
-    size_t end = max_bytes;  // of the last whole character
-    while (end > 0 && (static_cast<unsigned char>(file.text[end]) & 0xC0) == 0x80) --end;
+    size_t end = max_bytes;
+    while (end > 0 && is_continuation(file.text[end])) --end;
     file.text.resize(end);
-    file.text.shrink_to_fit();
   }
   if (file.text.empty()) throw Error(ErrorKind::kFormat, path, "text", "an empty file");
   if (const size_t at = find_invalid_utf8(file.text); at != std::string_view::npos) {

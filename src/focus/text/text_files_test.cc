@@ -63,6 +63,28 @@ TEST_F(TextFilesTest, DamageIsNamed) {
   expect_refused(gzip("gut \xE2\x82"), "at byte offset 4");
 }
 
+TEST_F(TextFilesTest, TheFirstBytesEndAtAWholeCharacter) {
+  const std::string text =
+      "ab\xE2\x82\xAC"
+      "cd";  // a three-byte character at 2
+  for (const std::string& path :
+       {folder_.write("plain", text), folder_.write("packed", gzip(text))}) {
+    const std::vector<std::string> expected = {"a",
+                                               "ab",
+                                               "ab",
+                                               "ab",
+                                               "ab\xE2\x82\xAC",
+                                               "ab\xE2\x82\xAC"
+                                               "c",
+                                               text,
+                                               text};
+    for (size_t n = 0; n < expected.size(); ++n)
+      EXPECT_EQ(read_text(path, n + 1).text, expected[n]) << n + 1;
+  }
+  // What lies behind the first bytes is not looked at.
+  EXPECT_EQ(read_text(folder_.write("bad tail", "good\xFF"), 4).text, "good");
+}
+
 TEST_F(TextFilesTest, PatternsAreSortedWithoutRepeats) {
   const std::string a = folder_.write("a.txt", "a"), b = folder_.write("b.txt", "b");
   const std::string odd = folder_.write("[1].txt", "c");
