@@ -1,13 +1,13 @@
 #include <fmt/ranges.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "describe.h"
-#include "focus/base/error.h"
 #include "focus/base/files.h"
-#include "focus/eval/rivals.h"
+#include "focus/text/text_files.h"
 #include "focus/train/trainer.h"
 #include "loaded_model.h"
 #include "output_folder.h"
@@ -39,17 +39,16 @@ class Metrics {
   std::string lines_;
 };
 
-// Refused before the work: a budget that window and sinks fill. The trainer fits the reads 3% below
-// the budget, and on sampled rows.
-void check_cost(const TrainOptions& options, int64_t tokens) {
-  constexpr double kRoom = 1.05;
-  if (options.spec.tied || options.spec.read == RoutingSpec::Read::kMass) return;  // no budget
-  const double least = kRoom * window_pairs(options.rule, tokens);
-  if (options.cost >= least) return;
-  throw Error(
-      ErrorKind::kUsage, "--cost",
-      fmt::format("at least {:.3f} ({} alone, at T = {})", least, rule_text(options.rule), tokens),
-      fmt::format("{:g}", options.cost), "raise --cost or --tokens, or lower --window");
+// The names of the texts, without where they lie on this machine.
+std::string file_names(const std::vector<std::string>& patterns) {
+  std::vector<std::string> names;
+  for (const auto& path : expand_patterns(patterns))
+    names.push_back(std::filesystem::path(path).filename());
+  constexpr size_t kShown = 8;
+  const size_t more = names.size() > kShown ? names.size() - kShown : 0;
+  names.resize(names.size() - more);
+  return fmt::format("{}{}", fmt::join(names, " "),
+                     more > 0 ? fmt::format(" and {} more", more) : "");
 }
 
 void run(const Arguments& given) {
@@ -60,7 +59,7 @@ void run(const Arguments& given) {
   options.spec.read = parse_enum<RoutingSpec::Read>("--read", given.read);
   options.spec.balance = parse_enum<RoutingSpec::Balance>("--balance", given.balance);
   options.spec.check();
-  check_cost(options, given.text.tokens);
+  check_budget(options, given.text.tokens);
 
   LoadedModel model(given.model);
   check_output_folder(given.out);
@@ -87,11 +86,11 @@ void run(const Arguments& given) {
       interrupted);
   progress.finish();
   result.adapter.calibration = {
-      {"texts", fmt::format("{}", fmt::join(given.text.patterns, " "))},
+      {"texts", file_names(given.text.patterns)},
       {"tokens_read", std::to_string(windows.total())},
       {"window", std::to_string(windows.tokens())},
       {"windows", fmt::format("{} calibration, {} training steps, {} fitting",
-                              options.calibration_windows, result.steps_done, options.fit_windows)},
+                              result.calibration_windows, result.steps_done, result.fit_windows)},
       {"seed", std::to_string(options.seed)},
       {"dtype", std::string(compute_name(model.compute))},
       {"cost", fmt::format("{:.4f} (pairs {:.4f}) on fitting windows", result.cost, result.pairs)},

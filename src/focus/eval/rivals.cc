@@ -10,18 +10,11 @@
 
 namespace focus {
 
-double window_pairs(const Rule& rule, int64_t tokens) {
-  return Plan(rule, {.first = 0, .queries = tokens, .query_heads = 1, .kv_heads = 1}, nullptr,
-              nullptr)
-      .count()
-      .share();
-}
-
 Mask window_of_cost(double cost, int64_t sinks, int64_t tokens) {
   int64_t low = 0, high = tokens;  // pairs grow with the window
   while (low < high) {
     const int64_t middle = (low + high) / 2;
-    if (window_pairs({.window = middle, .sinks = sinks}, tokens) >= cost) {
+    if (near_share({.window = middle, .sinks = sinks}, tokens) >= cost) {
       high = middle;
     } else {
       low = middle + 1;
@@ -34,7 +27,7 @@ Mask window_of_cost(double cost, int64_t sinks, int64_t tokens) {
 
 Mask random_of_cost(double cost, const Rule& rule, const RoutingShape& shape, int64_t groups,
                     int64_t tokens, uint64_t seed) {
-  const double near = window_pairs(rule, tokens);
+  const double near = near_share(rule, tokens);
   // A read group brings 1/groups of the far pairs on average; 0.3% more than needed covers the
   // draw.
   const double wanted =

@@ -6,9 +6,6 @@
 
 namespace focus {
 
-// Kept share of the causal pairs of a window of `tokens` under window and sinks alone.
-double window_pairs(const Rule& rule, int64_t tokens);
-
 // The narrowest window (with these sinks) whose pairs are not below `cost`.
 Mask window_of_cost(double cost, int64_t sinks, int64_t tokens);
 

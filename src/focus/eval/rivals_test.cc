@@ -11,15 +11,15 @@ namespace {
 TEST(Rivals, TheWindowIsTheNarrowestThatIsNotCheaper) {
   for (double cost : {0.14, 0.2, 0.25, 0.3}) {
     const Mask mask = window_of_cost(cost, 4, 1024);
-    const double share = window_pairs(mask.rule, 1024);
+    const double share = near_share(mask.rule, 1024);
     EXPECT_GE(share, cost);
     EXPECT_LE(share, cost * 1.01) << "within 1% at T = 1024";
     Rule narrower = mask.rule;
     --narrower.window;
-    EXPECT_LT(window_pairs(narrower, 1024), cost);
+    EXPECT_LT(near_share(narrower, 1024), cost);
   }
   // 65 keys near every query but the first 64, and 4 sinks: counted by hand.
-  EXPECT_DOUBLE_EQ(window_pairs({.window = 2, .sinks = 1}, 5), (1 + 2 + 3 + 4 + 4) / 15.0);
+  EXPECT_DOUBLE_EQ(near_share({.window = 2, .sinks = 1}, 5), (1 + 2 + 3 + 4 + 4) / 15.0);
 }
 
 TEST(Rivals, RandomGroupsKeepTheSamePairs) {

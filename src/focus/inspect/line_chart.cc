@@ -125,7 +125,8 @@ std::vector<double> nice_ticks(double low, double high, int target) {
   std::vector<double> ticks;
   // A hair of slack keeps a tick that rounding puts just outside.
   const double last = std::floor(high / step + 1e-9);
-  for (double i = std::ceil(low / step - 1e-9); i <= last; ++i) ticks.push_back(i * step);
+  for (double i = std::ceil(low / step - 1e-9); i <= last; ++i)
+    ticks.push_back(i * step + 0.0);  // no -0
   return ticks;
 }
 

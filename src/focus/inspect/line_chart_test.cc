@@ -23,6 +23,12 @@ size_t count(const std::string& text, std::string_view part) {
   return found;
 }
 
+TEST(NiceTicks, ZeroHasNoSign) {
+  const std::vector<double> ticks = nice_ticks(0, 100, 5);
+  ASSERT_FALSE(ticks.empty());
+  EXPECT_FALSE(std::signbit(ticks.front()));
+}
+
 TEST(LineChart, TicksAreRoundAndInside) {
   const auto expect = [](double low, double high, std::vector<double> ticks) {
     const std::vector<double> found = nice_ticks(low, high, 5);

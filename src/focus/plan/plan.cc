@@ -106,4 +106,11 @@ PairCount Plan::count() const {
   return total;
 }
 
+double near_share(const Rule& rule, int64_t tokens) {
+  return Plan(rule, {.first = 0, .queries = tokens, .query_heads = 1, .kv_heads = 1}, nullptr,
+              nullptr)
+      .count()
+      .share();
+}
+
 }  // namespace focus

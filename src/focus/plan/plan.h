@@ -71,4 +71,7 @@ class Plan {
   const GroupSets* key_sets_;
 };
 
+// Kept share of the causal pairs of a window of `tokens` under the rule without groups.
+double near_share(const Rule& rule, int64_t tokens);
+
 }  // namespace focus

@@ -9,6 +9,7 @@
 #include "focus/base/error.h"
 #include "focus/nn/attention_mass.h"
 #include "focus/nn/learned_router.h"
+#include "focus/plan/plan.h"
 #include "focus/train/far_mass_targets.h"
 #include "focus/train/key_calibration.h"
 #include "focus/train/query_training.h"
@@ -61,6 +62,7 @@ class Run {
     result.seconds = seconds_since(start_);
     result.step_over_forward = forward_.empty() ? 0 : median(step_) / median(forward_);
     result.interrupted = stop_;
+    result.calibration_windows = calibration_windows_;
     return result;
   }
 
@@ -109,6 +111,7 @@ class Run {
       if (calibration.ready() && minutes_used() > kCalibrationShare * options_.minutes) break;
     }
     layers_ = calibration.finish();
+    calibration_windows_ = done_;
     if (options_.spec.balance == RoutingSpec::Balance::kRunning &&
         options_.spec.balance_rate == 0) {
       // A surplus of one per cent of a window moves a score by its own spread.
@@ -183,14 +186,10 @@ class Run {
         curves.observe(inputs, keys, router.query_scores(inputs), rows);
       });
       report("fit");
+      ++result.fit_windows;
     }
     auto reads = curves.uniform(static_cast<int32_t>(spec.members));
     if (spec.read != RoutingSpec::Read::kMass && !spec.tied) {
-      if (const double least = curves.cost(curves.uniform(0)); kFitMargin * options_.cost < least) {
-        throw Error(ErrorKind::kUsage, "cost",
-                    "at least " + std::to_string(least / kFitMargin) + " (window and sinks alone)",
-                    std::to_string(options_.cost), "raise --cost or lower --window");
-      }
       const double cost = kFitMargin * options_.cost;
       reads = spec.read == RoutingSpec::Read::kBudget ? curves.fit(cost) : curves.fit_uniform(cost);
     }
@@ -208,17 +207,29 @@ class Run {
   const std::function<void(const TrainProgress&)>& progress_;
   const std::atomic<bool>& stop_;
   Clock::time_point start_ = Clock::now();
-  int64_t done_ = 0, total_ = 0;
+  int64_t done_ = 0, total_ = 0, calibration_windows_ = 0;
   std::vector<LayerRouting> layers_;
   std::vector<double> step_, forward_;
 };
 
 }  // namespace
 
+void check_budget(const TrainOptions& options, int64_t tokens) {
+  if (options.spec.tied || options.spec.read == RoutingSpec::Read::kMass)
+    return;  // reads are not fitted
+  const double least = near_share(options.rule, tokens) / kFitMargin;
+  if (options.cost >= least) return;
+  throw Error(ErrorKind::kUsage, "--cost",
+              "at least " + std::to_string(least) +
+                  " (window and sinks alone, at T = " + std::to_string(tokens) + ")",
+              std::to_string(options.cost), "raise --cost or --tokens, or lower --window");
+}
+
 TrainResult train_adapter(const Decoder& decoder, const TokenWindows& windows,
                           const BaseIdentity& base, const TrainOptions& options,
                           const std::function<void(const TrainProgress&)>& progress,
                           const std::atomic<bool>& stop) {
+  check_budget(options, windows.tokens());
   const at::NoGradGuard frozen;
   return Run(decoder, windows, base, options, progress, stop).run();
 }

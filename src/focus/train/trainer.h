@@ -40,9 +40,13 @@ struct TrainResult {
   double seconds = 0;
   double step_over_forward =
       0;  // median time of a training step over that of a plain dense forward
-  int64_t steps_done = 0;
+  int64_t calibration_windows = 0, steps_done = 0, fit_windows = 0;  // that ran
   bool interrupted = false;
 };
+
+// Error(kUsage) when window and sinks alone fill the cost: cheap, for before the weights are read.
+// train_adapter calls it too.
+void check_budget(const TrainOptions& options, int64_t tokens);
 
 // Throws Error(kState) when `stop` is set before the key groups stand; after that a stop ends
 // training early and the adapter is finished with what has been learned. Windows with an odd number
