@@ -220,8 +220,9 @@ void check_budget(const TrainOptions& options, int64_t tokens) {
   const double least = near_share(options.rule, tokens) / kFitMargin;
   if (options.cost >= least) return;
   throw Error(ErrorKind::kUsage, "--cost",
-              "at least " + std::to_string(least) +
-                  " (window and sinks alone, at T = " + std::to_string(tokens) + ")",
+              "at least " + std::to_string(least) + " (window " +
+                  std::to_string(options.rule.window) + " + " + std::to_string(options.rule.sinks) +
+                  " sinks alone, at T = " + std::to_string(tokens) + ")",
               std::to_string(options.cost), "raise --cost or --tokens, or lower --window");
 }
 
