@@ -129,7 +129,8 @@ Command add_train(CLI::App& app) {
   number("--cost", options.cost, "budget: kept pairs + scoring, of all causal pairs", 0.001, 1);
   number("--minutes", options.minutes, "stop training by then", 0.01, 1e6);
   number("--steps", options.steps, "training windows", 0, 1e9);
-  number("--calibration-windows", options.calibration_windows, "for the key groups", 1, 1e9);
+  number("--calibration-windows", options.calibration_windows,
+         "for the key groups (0: 32, more for many groups)", 0, 1e9);
   number("--learning-rate", options.learning_rate, "AdamW peak", 1e-9, 10);
   number("--seed", options.seed, "same seed, same adapter", 0, 9e15);
 

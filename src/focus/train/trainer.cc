@@ -23,6 +23,7 @@ constexpr double kFitMargin = 0.97;
 // Of the minutes: what calibration may take once its sample is full.
 constexpr double kCalibrationShare = 0.3;
 constexpr int64_t kLeastFitWindows = 4;
+constexpr int64_t kKeysPerGroup = 256;
 
 using Clock = std::chrono::steady_clock;
 
@@ -50,7 +51,11 @@ class Run {
         options_(options),
         progress_(progress),
         stop_(stop) {
-    total_ = options.calibration_windows + options.fit_windows;
+    if (options_.calibration_windows == 0) {
+      options_.calibration_windows = std::max<int64_t>(
+          32, (kKeysPerGroup * options.spec.groups + windows.tokens() - 1) / windows.tokens());
+    }
+    total_ = options_.calibration_windows + options_.fit_windows;
     if (!options.spec.tied) total_ += options.steps + options.heldout_windows;
   }
 

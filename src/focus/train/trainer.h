@@ -18,7 +18,7 @@ struct TrainOptions {
   Rule rule{.window = 64, .sinks = 4};
   double cost = 0.25;  // budget of pairs + scoring at the windows' length
   uint64_t seed = 0;
-  int64_t calibration_windows = 32;
+  int64_t calibration_windows = 0;  // 0: 32, or more where groups would get fewer than 256 keys
   int64_t steps = 120;
   int64_t rows = 64;  // query rows sampled of a window
   int64_t fit_windows = 16;
