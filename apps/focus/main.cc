@@ -19,7 +19,7 @@ namespace {
 
 // libgomp's idle threads spin for milliseconds by default. With another busy process on the same
 // cores every parallel region then waits for a time slice: two runs side by side took 3.4 times as
-// long as one, 1.8 times with this. Alone it costs 5%. It must be set before libgomp reads its
+// long as one, 1.9 times with this. Alone it costs 5%. It must be set before libgomp reads its
 // environment, which its own constructor does.
 void spin_briefly(int, char**, char**) {
   if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "2000", 0);
