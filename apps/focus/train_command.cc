@@ -144,9 +144,9 @@ Command add_train(CLI::App& app) {
   number("--sinks", rule.sinks, "first keys, always kept", 0, 1e9)->group(routing);
   number("--dense-until", rule.dense_until, "earlier queries keep every key", 0, 1e9)
       ->group(routing);
-  number("--groups", spec.groups, "groups of keys", 2, 4096)->group(routing);
+  number("--groups", spec.groups, "groups of keys", 2, 1024)->group(routing);
   number("--rank", spec.rank, "width of the projected features (d_g)", 1, 1024)->group(routing);
-  number("--members", spec.members, "groups of a key", 1, 4096)->group(routing);
+  number("--members", spec.members, "groups of a key", 1, 1024)->group(routing);
   choice("--features", given->features, "what is routed: qk (before RoPE) or input (the paper's)");
   choice("--heads", given->heads, "a router per kv head or per layer");
   choice("--membership", given->membership, "partition or threshold");

@@ -78,7 +78,7 @@ template RoutingSpec::Read parse_enum(const std::string&, std::string_view, Erro
 template RoutingSpec::Balance parse_enum(const std::string&, std::string_view, ErrorKind);
 
 void RoutingSpec::check() const {
-  require(groups >= 2 && groups <= 4096, "groups", "2 to 4096", std::to_string(groups));
+  require(groups >= 2 && groups <= 1024, "groups", "2 to 1024", std::to_string(groups));
   require(rank >= 1 && rank <= 1024, "rank", "1 to 1024", std::to_string(rank));
   require(members >= 1 && members <= groups, "members", "1 to " + std::to_string(groups),
           std::to_string(members));

@@ -22,7 +22,8 @@ at::Tensor nearness(const at::Tensor& features, const at::Tensor& centroids) {
 // Sum of the features of each group [R, G, r] and their number [R, G].
 std::pair<at::Tensor, at::Tensor> group_sums(const at::Tensor& features, const at::Tensor& groups,
                                              int64_t count) {
-  const auto members = at::one_hot(groups, count).to(at::kFloat);  // [R, n, G]
+  const auto members = at::zeros({features.size(0), features.size(1), count}, at::kFloat)
+                           .scatter_(2, groups.unsqueeze(2), 1);
   return {at::bmm(members.transpose(1, 2), features), members.sum(1)};
 }
 
@@ -69,6 +70,24 @@ at::Tensor top_directions(const at::Tensor& moment, int64_t rank) {
   return top * largest.sign();
 }
 
+// Potentials [G] that even out the top groups of scores [n, G], not their soft mass: steps against
+// each group's surplus, from the spread of the scores down to a small part of it, since neighbours
+// may differ by little.
+at::Tensor balancing_potential(const at::Tensor& scores, int64_t members) {
+  const int64_t groups = scores.size(1);
+  const double share = static_cast<double>(members) / static_cast<double>(groups);
+  auto step = scores.std(-1).mean();
+  auto potential = at::zeros({groups}, at::kFloat);
+  for (int64_t round = 0; round < 300; ++round) {
+    const auto chosen = std::get<1>((scores + potential).topk(members, -1));
+    const auto load = at::bincount(chosen.flatten(), {}, groups).to(at::kFloat) /
+                      static_cast<double>(scores.size(0));
+    potential += step * (1 - load / share).clamp(-1, 1);
+    step = step * 0.97;
+  }
+  return potential;
+}
+
 }  // namespace
 
 KeyCalibration::KeyCalibration(const RoutingSpec& spec, const RoutingShape& shape,
@@ -83,7 +102,7 @@ KeyCalibration::KeyCalibration(const RoutingSpec& spec, const RoutingShape& shap
                 std::to_string(spec.rank));
   }
   const int64_t token_bytes = shape.layers * routers * width * 4;
-  const int64_t wanted = std::max(options.sample_tokens, 16 * spec.groups);
+  const int64_t wanted = std::max(options.sample_tokens, 8 * spec.groups);
   const int64_t fits = std::max(options.sample_bytes / token_bytes, 2 * spec.groups);
   // Half of a window's positions, so that the sample holds several texts.
   per_window_ = std::max<int64_t>(1, (window_tokens - options.skip) / 2);
@@ -145,16 +164,19 @@ void KeyCalibration::start(LayerState& layer, int64_t index) {
     centres.push_back(plus_plus(features[r], spec_.groups, random));
   }
   layer.centroids = at::stack(centres);
-  for (int64_t round = 0; round < options_.lloyd_rounds; ++round) {
-    const auto [sums, counts] =
-        group_sums(features, nearness(features, layer.centroids).argmax(-1), spec_.groups);
-    const auto occupied = counts.unsqueeze(-1) > 0;
-    layer.centroids =
-        at::where(occupied, sums / counts.unsqueeze(-1).clamp_min(1), layer.centroids);
-    layer.counts = counts;
+  layer.counts = at::zeros({routers, spec_.groups}, at::kFloat);
+  for (int64_t r = 0; r < routers; ++r) {  // one at a time: [sample, groups] is the largest tensor
+    const auto own = features.narrow(0, r, 1);
+    const auto centroids = layer.centroids.narrow(0, r, 1);
+    for (int64_t round = 0; round < options_.lloyd_rounds; ++round) {
+      const auto [sums, counts] =
+          group_sums(own, nearness(own, centroids).argmax(-1), spec_.groups);
+      const auto occupied = counts.unsqueeze(-1) > 0;
+      centroids.copy_(at::where(occupied, sums / counts.unsqueeze(-1).clamp_min(1), centroids));
+      layer.counts.narrow(0, r, 1).copy_(counts);
+    }
   }
-  layer.sample =
-      features;  // the raw sample is no longer needed; features serve thresholds and potentials
+  layer.sample = features;  // thresholds and potentials need no more than these
 }
 
 void KeyCalibration::refine(LayerState& layer, const at::Tensor& features) {
@@ -200,24 +222,15 @@ std::vector<LayerRouting> KeyCalibration::finish() {
   for (LayerState& layer : layers_) {
     LayerRouting out;
     auto bias = layer.centroids.square().sum(-1) * -0.5;  // [R, G]
-    const auto scores = nearness(layer.sample, layer.centroids);
-    spread += scores.std(-1).mean().item<double>();
-    if (spec_.membership == RoutingSpec::Membership::kThreshold) {
-      bias = bias - at::quantile(scores, 1 - share, 1);
-    } else if (spec_.balance != RoutingSpec::Balance::kNone) {
-      // Potentials that even out the arg-max, not the soft mass: steps against each group's
-      // surplus, from the spread of the scores down to a small part of it, since neighbours may
-      // differ by little.
-      auto step = scores.std(-1).mean();
-      auto potential = at::zeros_like(bias);
-      for (int64_t round = 0; round < 300; ++round) {
-        const auto chosen = std::get<1>((scores + potential.unsqueeze(1)).topk(spec_.members, -1));
-        const auto load =
-            at::one_hot(chosen, spec_.groups).to(at::kFloat).sum(2).mean(1);  // [R, G]
-        potential += step * (1 - load / share).clamp(-1, 1);
-        step = step * 0.97;
+    for (int64_t r = 0; r < bias.size(0); ++r) {
+      const auto scores =
+          nearness(layer.sample.narrow(0, r, 1), layer.centroids.narrow(0, r, 1))[0];
+      spread += scores.std(-1).mean().item<double>() / static_cast<double>(bias.size(0));
+      if (spec_.membership == RoutingSpec::Membership::kThreshold) {
+        bias[r] -= at::quantile(scores, 1 - share, 0);
+      } else if (spec_.balance != RoutingSpec::Balance::kNone) {
+        bias[r] += balancing_potential(scores, spec_.members);
       }
-      bias = bias + potential;
     }
     out.keys = {layer.projection, layer.centroids, bias};
     const int64_t query_routers = shape_.query_routers(spec_),
