@@ -49,5 +49,5 @@ function(focus_test name)
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} focus_options GTest::gtest_main)
   target_compile_definitions(${name} PRIVATE FOCUS_SOURCE_DIR="${FOCUS_ROOT}")
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
-                       PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT GOMP_SPINCOUNT=2000)
+                       PROPERTIES LABELS "${labels}" TIMEOUT ${ARG_TIMEOUT} ENVIRONMENT GOMP_SPINCOUNT=1000)
 endfunction()

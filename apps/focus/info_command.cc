@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "describe.h"
 #include "focus/formats/safetensors.h"
+#include "focus/formats/tensor_info.h"
 #include "loaded_model.h"
 
 namespace focus::app {
@@ -51,8 +52,7 @@ Facts of_model(const std::string& path) {
   std::map<std::string, int64_t> types;
   int64_t parameters = 0;
   for (const auto& weight : checkpoint.weights()) {
-    int64_t elements = 1;
-    for (int64_t extent : weight.shape) elements *= extent;
+    const int64_t elements = element_count(weight.shape);
     parameters += elements;
     types[std::string(dtype_name(weight.dtype))] += elements;
   }
@@ -86,7 +86,7 @@ Facts of_model(const std::string& path) {
                                mebibytes(expanded_bytes(checkpoint, ComputeType::kBF16)))},
       {"key/value cache",
        fmt::format("{} KiB a token in f32, half of it in bf16",
-                   2 * 4 * config.layers * config.kv_heads * config.head_dim >> 10)},
+                   int64_t{2} * 4 * config.layers * config.kv_heads * config.head_dim >> 10)},
       {"default adapter",
        fmt::format("{} parameters ({:.2f}%), scoring cost up to {:.4f} at T = 1024, {:.4f} at 8192",
                    added, 100.0 * static_cast<double>(added) / static_cast<double>(parameters),

@@ -1,5 +1,6 @@
 // focus: make a pretrained language model cheap on long text.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -18,14 +19,14 @@ std::atomic<bool> interrupted{false};
 namespace {
 
 // libgomp's idle threads spin for milliseconds by default. With another busy process on the same
-// cores every parallel region then waits for a time slice: two runs side by side took 3.4 times as
-// long as one, 1.9 times with this. Alone it costs 5%. It must be set before libgomp reads its
-// environment, which its own constructor does.
-void spin_briefly(int, char**, char**) {
-  if (std::getenv("OMP_WAIT_POLICY") == nullptr) setenv("GOMP_SPINCOUNT", "2000", 0);
+// cores every parallel region then waits for a time slice (docs/decisions/0007-brief-spinning.md).
+// libgomp reads its environment in a constructor, so the process starts itself again with the
+// setting; where that is impossible it goes on as it is.
+void spin_briefly(char** argv) {
+  if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) return;
+  setenv("GOMP_SPINCOUNT", "1000", 1);
+  execv("/proc/self/exe", argv);
 }
-[[gnu::section(".preinit_array"),
-  gnu::used]] void (*const spin_briefly_first)(int, char**, char**) = spin_briefly;
 
 constexpr int kFailure = 1, kUsage = 2;
 
@@ -113,4 +114,7 @@ void catch_interrupts() {
 
 }  // namespace focus::app
 
-int main(int argc, char** argv) { return focus::app::parse_and_run(argc, argv); }
+int main(int argc, char** argv) {
+  focus::app::spin_briefly(argv);
+  return focus::app::parse_and_run(argc, argv);
+}

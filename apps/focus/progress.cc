@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <iterator>
 
@@ -12,7 +13,7 @@ namespace focus::app {
 namespace {
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
 

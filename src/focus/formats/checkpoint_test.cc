@@ -12,6 +12,7 @@
 #include "focus/base/files.h"
 #include "focus/base/test_folder.h"
 #include "focus/formats/safetensors.h"
+#include "focus/formats/tensor_info.h"
 #include "focus/formats/test_models.h"
 
 namespace focus {
@@ -35,9 +36,7 @@ class CheckpointTest : public testing::Test {
     return ErrorKind::kState;
   }
   static std::vector<float> read(const Checkpoint& checkpoint, const Checkpoint::Weight& weight) {
-    size_t elements = 1;
-    for (const int64_t extent : weight.shape) elements *= static_cast<size_t>(extent);
-    std::vector<float> out(elements);
+    std::vector<float> out(static_cast<size_t>(element_count(weight.shape)));
     checkpoint.read_f32(weight.name, out);
     return out;
   }

@@ -18,6 +18,7 @@
 #include "focus/formats/checkpoint.h"
 #include "focus/formats/gguf.h"
 #include "focus/formats/safetensors.h"
+#include "focus/formats/tensor_info.h"
 #include "focus/formats/test_models.h"
 
 namespace {
@@ -34,9 +35,9 @@ void* counted_allocation(size_t size) {
 
 }  // namespace
 
-void* operator new(size_t size) { return counted_allocation(size); }
-void* operator new[](size_t size) { return counted_allocation(size); }
-// Inlined without its operator new, a delete looks to g++ like free() on memory of another kind.
+// Not inlined: g++ takes the malloc or free inside one for the wrong mate of the other.
+[[gnu::noinline]] void* operator new(size_t size) { return counted_allocation(size); }
+[[gnu::noinline]] void* operator new[](size_t size) { return counted_allocation(size); }
 [[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
@@ -181,9 +182,7 @@ TEST(Fuzz, Safetensors) {
 
 void read_all(const Checkpoint& checkpoint) {
   for (const Checkpoint::Weight& weight : checkpoint.weights()) {
-    size_t elements = 1;
-    for (const int64_t extent : weight.shape) elements *= static_cast<size_t>(extent);
-    std::vector<float> out(elements);
+    std::vector<float> out(static_cast<size_t>(element_count(weight.shape)));
     checkpoint.read_f32(weight.name, out);
   }
   checkpoint.sampled_hash();

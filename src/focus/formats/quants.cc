@@ -72,6 +72,16 @@ uint32_t read_bits(const uint8_t (&bytes)[4]) {
   return bits;
 }
 
+// The 32 elements of a Q5_0 or Q5_1 block; value_of(q): what the five bits q stand for.
+template <typename Block, typename ValueOf>
+void expand_five_bits(const Block& block, float* y, ValueOf value_of) {
+  const uint32_t fifth = read_bits(block.fifth);
+  for (int j = 0; j < 16; ++j) {
+    y[j] = value_of((block.low_high[j] & 15) | static_cast<int>(fifth >> j & 1) << 4);
+    y[j + 16] = value_of(block.low_high[j] >> 4 | static_cast<int>(fifth >> (j + 16) & 1) << 4);
+  }
+}
+
 // Scale and minimum of 32-element group g, six bits each, of the twelve bytes that Q4_K and Q5_K
 // share: groups 0-3 keep theirs whole in bytes g and g + 4; groups 4-7 keep four bits in byte g + 4
 // and the upper two above those of group g - 4.
@@ -80,12 +90,26 @@ struct GroupScale {
 };
 
 template <typename Block>
-GroupScale group_scale(const Block& block, int g) {
+GroupScale group_scale(const Block& block, int64_t g) {
   const uint8_t* s = block.scales;
   const int scale = g < 4 ? s[g] & 63 : (s[g + 4] & 15) | (s[g - 4] >> 6) << 4;
   const int minimum = g < 4 ? s[g + 4] & 63 : s[g + 4] >> 4 | (s[g] >> 6) << 4;
   return {read_half(block.scale) * static_cast<float>(scale),
           read_half(block.minimum) * static_cast<float>(minimum)};
+}
+
+// The eight groups of a Q4_K or Q5_K block; fifth_of(g, l): the fifth bit of element l of group g.
+template <typename Block, typename FifthOf>
+void expand_groups(const Block& block, float* y, FifthOf fifth_of) {
+  for (int64_t g = 0; g < 8; ++g) {
+    const GroupScale group = group_scale(block, g);
+    const uint8_t* nibbles = block.low_high + g / 2 * 32;
+    const int64_t shift = g % 2 * 4;
+    for (int64_t l = 0; l < 32; ++l) {
+      const int q = (nibbles[l] >> shift & 15) | fifth_of(g, l) << 4;
+      y[g * 32 + l] = group.scale * static_cast<float>(q) - group.minimum;
+    }
+  }
 }
 
 }  // namespace
@@ -128,26 +152,14 @@ void expand_q4_1(const std::byte* in, int64_t blocks, float* out) {
 void expand_q5_0(const std::byte* in, int64_t blocks, float* out) {
   for_each_block<BlockQ5_0, 32>(in, blocks, out, [](const BlockQ5_0& block, float* y) {
     const float d = read_half(block.scale);
-    const uint32_t fifth = read_bits(block.fifth);
-    for (int j = 0; j < 16; ++j) {
-      const int low = (block.low_high[j] & 15) | static_cast<int>(fifth >> j & 1) << 4;
-      const int high = block.low_high[j] >> 4 | static_cast<int>(fifth >> (j + 16) & 1) << 4;
-      y[j] = d * static_cast<float>(low - 16);
-      y[j + 16] = d * static_cast<float>(high - 16);
-    }
+    expand_five_bits(block, y, [d](int q) { return d * static_cast<float>(q - 16); });
   });
 }
 
 void expand_q5_1(const std::byte* in, int64_t blocks, float* out) {
   for_each_block<BlockQ5_1, 32>(in, blocks, out, [](const BlockQ5_1& block, float* y) {
     const float d = read_half(block.scale), m = read_half(block.minimum);
-    const uint32_t fifth = read_bits(block.fifth);
-    for (int j = 0; j < 16; ++j) {
-      const int low = (block.low_high[j] & 15) | static_cast<int>(fifth >> j & 1) << 4;
-      const int high = block.low_high[j] >> 4 | static_cast<int>(fifth >> (j + 16) & 1) << 4;
-      y[j] = d * static_cast<float>(low) + m;
-      y[j + 16] = d * static_cast<float>(high) + m;
-    }
+    expand_five_bits(block, y, [d, m](int q) { return d * static_cast<float>(q) + m; });
   });
 }
 
@@ -160,28 +172,13 @@ void expand_q8_0(const std::byte* in, int64_t blocks, float* out) {
 
 void expand_q4_k(const std::byte* in, int64_t blocks, float* out) {
   for_each_block<BlockQ4_K, 256>(in, blocks, out, [](const BlockQ4_K& block, float* y) {
-    for (int g = 0; g < 8; ++g) {
-      const GroupScale group = group_scale(block, g);
-      const uint8_t* nibbles = block.low_high + g / 2 * 32;
-      const int shift = g % 2 * 4;
-      for (int l = 0; l < 32; ++l) {
-        y[g * 32 + l] = group.scale * static_cast<float>(nibbles[l] >> shift & 15) - group.minimum;
-      }
-    }
+    expand_groups(block, y, [](int64_t, int64_t) { return 0; });
   });
 }
 
 void expand_q5_k(const std::byte* in, int64_t blocks, float* out) {
   for_each_block<BlockQ5_K, 256>(in, blocks, out, [](const BlockQ5_K& block, float* y) {
-    for (int g = 0; g < 8; ++g) {
-      const GroupScale group = group_scale(block, g);
-      const uint8_t* nibbles = block.low_high + g / 2 * 32;
-      const int shift = g % 2 * 4;
-      for (int l = 0; l < 32; ++l) {
-        const int q = (nibbles[l] >> shift & 15) | (block.fifth[l] >> g & 1) << 4;
-        y[g * 32 + l] = group.scale * static_cast<float>(q) - group.minimum;
-      }
-    }
+    expand_groups(block, y, [&block](int64_t g, int64_t l) { return block.fifth[l] >> g & 1; });
   });
 }
 
@@ -190,14 +187,14 @@ void expand_q6_k(const std::byte* in, int64_t blocks, float* out) {
     const float d = read_half(block.scale);
     // Two halves of four 32-element groups: groups 0 and 1 in the low nibbles of 64 bytes, 2 and 3
     // in the high ones.
-    for (int g = 0; g < 8; ++g) {
-      const int half = g / 4, part = g % 4;
+    for (int64_t g = 0; g < 8; ++g) {
+      const int64_t half = g / 4, part = g % 4;
       const uint8_t* low = block.low + half * 64 + part % 2 * 32;
       const uint8_t* high = block.high + half * 32;
-      for (int l = 0; l < 32; ++l) {
+      for (int64_t l = 0; l < 32; ++l) {
         const int q = (low[l] >> part / 2 * 4 & 15) | (high[l] >> 2 * part & 3) << 4;
-        const float scale = d * static_cast<float>(block.scales[g * 2 + l / 16]);
-        y[g * 32 + l] = scale * static_cast<float>(q - 32);
+        const int8_t scale = block.scales[g * 2 + l / 16];
+        y[g * 32 + l] = d * static_cast<float>(scale) * static_cast<float>(q - 32);
       }
     }
   });

@@ -7,6 +7,7 @@
 #include "focus/base/files.h"
 #include "focus/formats/llama_weights.h"
 #include "focus/formats/safetensors.h"
+#include "focus/formats/tensor_info.h"
 
 namespace focus {
 namespace {
@@ -113,8 +114,7 @@ TinyModel::TinyModel(bool tied) {
   config.eos = {2};
   std::mt19937 random(7);
   for (const WeightSpec& spec : llama_weights(config)) {
-    int64_t elements = 1;
-    for (const int64_t extent : spec.shape) elements *= extent;
+    const int64_t elements = element_count(spec.shape);
     std::vector<float>& value = values[spec.name];
     for (int64_t i = 0; i < elements; ++i) {
       value.push_back(static_cast<float>(static_cast<int>(random() % 255) - 127) / 64);

@@ -112,7 +112,7 @@ nlohmann::json parse(const std::string& path) {
 
 at::Tensor to_tensor(const TensorInfo& info) {
   const bool integers = info.dtype == DType::kI32;
-  const auto tensor = at::empty(info.shape, integers ? at::kInt : at::kFloat);
+  auto tensor = at::empty(info.shape, integers ? at::kInt : at::kFloat);
   if (integers) {
     std::memcpy(tensor.data_ptr(), info.bytes.data(), info.bytes.size());
   } else {
@@ -239,9 +239,8 @@ Adapter load_adapter(const std::string& folder) {
                   .sinks = rule.take<int64_t>("sinks"),
                   .dense_until = rule.take<int64_t>("dense_until")};
   rule.finish();
-  const auto calibration = top.take<nlohmann::json>("calibration");
-  for (const auto& [key, value] : calibration.items())
-    adapter.calibration.emplace_back(key, value.get<std::string>());
+  const auto calibration = top.take<std::map<std::string, std::string>>("calibration");
+  adapter.calibration.assign(calibration.begin(), calibration.end());
   auto weights = top.child("weights");
   weights.take<std::string>("file");
   const auto expected_hash = weights.take<std::string>("hash");

@@ -87,6 +87,8 @@ TEST(Adapter, DamageIsNamed) {
   expect_kind(ErrorKind::kFormat, load, "surprise");
   with("\"rank\": 2", "\"rank\": \"two\"");
   expect_kind(ErrorKind::kFormat, load, "rank");
+  with("\"a.txt b.txt\"", "7");
+  expect_kind(ErrorKind::kFormat, load, "calibration");
   with("\"FOCUS\"", "\"LORA\"");
   expect_kind(ErrorKind::kUnsupported, load, "LORA");
   with("\"qk\"", "\"qkv\"");

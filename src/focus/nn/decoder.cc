@@ -8,6 +8,7 @@
 
 #include "focus/base/error.h"
 #include "focus/base/memory.h"
+#include "focus/formats/tensor_info.h"
 
 namespace focus {
 namespace {
@@ -23,9 +24,7 @@ int64_t element_bytes(const Checkpoint::Weight& weight, ComputeType compute) {
 int64_t expanded_bytes(const Checkpoint& checkpoint, ComputeType compute) {
   int64_t bytes = 0;
   for (const auto& weight : checkpoint.weights()) {
-    int64_t elements = 1;
-    for (int64_t extent : weight.shape) elements *= extent;
-    bytes += elements * element_bytes(weight, compute);
+    bytes += element_count(weight.shape) * element_bytes(weight, compute);
   }
   return bytes;
 }

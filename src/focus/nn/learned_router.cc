@@ -47,7 +47,8 @@ LearnedRouter::LearnedRouter(const RoutingSpec& spec, const RoutingShape& shape,
 LearnedRouter::Packed LearnedRouter::pack(const char* side, int64_t layer,
                                           const RouterWeights& weights, int64_t routers,
                                           int64_t width, const RoutingSpec& spec) {
-  const auto check = [&](const char* role, const at::Tensor& tensor, std::vector<int64_t> shape) {
+  const auto check = [&](const char* role, const at::Tensor& tensor,
+                         const std::vector<int64_t>& shape) {
     if (!tensor.defined() || tensor.sizes() != at::IntArrayRef(shape)) {
       const auto show = [](at::IntArrayRef sizes) {
         std::string text;
@@ -74,7 +75,7 @@ at::Tensor LearnedRouter::scores(const Packed& packed, const std::vector<bool>& 
   const int64_t step =
       routers == 1 || stride == width ? 0 : width;  // from one router's features to the next
   const float* x = source.const_data_ptr<float>();
-  const auto out = at::zeros({tokens, routers, groups}, at::kFloat);
+  auto out = at::zeros({tokens, routers, groups}, at::kFloat);
   float* y = out.data_ptr<float>();
   constexpr int64_t kBlock = 64;  // tokens at once: features stay in cache
   const int64_t blocks = (tokens + kBlock - 1) / kBlock;

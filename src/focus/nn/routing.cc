@@ -12,33 +12,33 @@ template <typename Enum>
 using Names = std::vector<std::pair<Enum, std::string_view>>;
 
 const Names<RoutingSpec::Features>& names(RoutingSpec::Features) {
-  static const Names<RoutingSpec::Features> all{{RoutingSpec::Features::kQk, "qk"},
-                                                {RoutingSpec::Features::kInput, "input"}};
-  return all;
+  static const Names<RoutingSpec::Features> kAll{{RoutingSpec::Features::kQk, "qk"},
+                                                 {RoutingSpec::Features::kInput, "input"}};
+  return kAll;
 }
 const Names<RoutingSpec::Heads>& names(RoutingSpec::Heads) {
-  static const Names<RoutingSpec::Heads> all{{RoutingSpec::Heads::kKv, "kv"},
-                                             {RoutingSpec::Heads::kLayer, "layer"}};
-  return all;
+  static const Names<RoutingSpec::Heads> kAll{{RoutingSpec::Heads::kKv, "kv"},
+                                              {RoutingSpec::Heads::kLayer, "layer"}};
+  return kAll;
 }
 const Names<RoutingSpec::Membership>& names(RoutingSpec::Membership) {
-  static const Names<RoutingSpec::Membership> all{
+  static const Names<RoutingSpec::Membership> kAll{
       {RoutingSpec::Membership::kPartition, "partition"},
       {RoutingSpec::Membership::kThreshold, "threshold"}};
-  return all;
+  return kAll;
 }
 const Names<RoutingSpec::Read>& names(RoutingSpec::Read) {
-  static const Names<RoutingSpec::Read> all{{RoutingSpec::Read::kBudget, "budget"},
-                                            {RoutingSpec::Read::kTop, "top"},
-                                            {RoutingSpec::Read::kMass, "mass"}};
-  return all;
+  static const Names<RoutingSpec::Read> kAll{{RoutingSpec::Read::kBudget, "budget"},
+                                             {RoutingSpec::Read::kTop, "top"},
+                                             {RoutingSpec::Read::kMass, "mass"}};
+  return kAll;
 }
 const Names<RoutingSpec::Balance>& names(RoutingSpec::Balance) {
-  static const Names<RoutingSpec::Balance> all{{RoutingSpec::Balance::kNone, "none"},
-                                               {RoutingSpec::Balance::kFrozen, "frozen"},
-                                               {RoutingSpec::Balance::kRunning, "running"},
-                                               {RoutingSpec::Balance::kSinkhorn, "sinkhorn"}};
-  return all;
+  static const Names<RoutingSpec::Balance> kAll{{RoutingSpec::Balance::kNone, "none"},
+                                                {RoutingSpec::Balance::kFrozen, "frozen"},
+                                                {RoutingSpec::Balance::kRunning, "running"},
+                                                {RoutingSpec::Balance::kSinkhorn, "sinkhorn"}};
+  return kAll;
 }
 
 template <typename Enum>

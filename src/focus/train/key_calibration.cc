@@ -32,7 +32,7 @@ std::pair<at::Tensor, at::Tensor> group_sums(const at::Tensor& features, const a
 at::Tensor plus_plus(const at::Tensor& features, int64_t groups, Random& random) {
   const int64_t n = features.size(0), width = features.size(1);
   const float* x = features.const_data_ptr<float>();
-  const auto centres = at::empty({groups, width}, at::kFloat);
+  auto centres = at::empty({groups, width}, at::kFloat);
   float* c = centres.data_ptr<float>();
   std::vector<double> distance(n, std::numeric_limits<double>::max());
   int64_t chosen = random.below(n);
