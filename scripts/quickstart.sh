@@ -22,6 +22,9 @@ show() {
   printf '\n%s\n' "$line"
 }
 
+# An interrupted step may end well by itself (training saves what it has); the rest is not for it then.
+trap 'exit 130' INT TERM
+
 run() {
   show "$@"
   "$@"

@@ -68,7 +68,7 @@ void run(const Arguments& given) {
   const auto base = model.identity();
   fmt::print(stderr, "model   {} ({} parameters, {})\n", given.model.model,
              model.decoder->weight_count(), compute_name(model.compute));
-  fmt::print(stderr, "text    {} tokens in {} texts, windows of {}\n", windows.total(),
+  fmt::print(stderr, "text    {} tokens from {} file(s), windows of {}\n", windows.total(),
              windows.texts(), windows.tokens());
   fmt::print(stderr, "routing {}; {}\n", routing_text(options.spec), rule_text(options.rule));
   catch_interrupts();
@@ -102,6 +102,9 @@ void run(const Arguments& given) {
   if (result.interrupted)
     fmt::print(stderr, "stopped early: the adapter holds what {} training steps taught it\n",
                result.steps_done);
+  if (!result.interrupted && !options.spec.tied && result.steps_done < options.steps)
+    fmt::print(stderr, "the clock ended training after {} of {} steps: raise --minutes for more\n",
+               result.steps_done, options.steps);
   const int64_t parameters = result.adapter.parameter_count();
   fmt::print(
       "adapter {}: {} parameters ({:.2f}% of the model), pairs {:.4f}, cost {:.4f} at T = {}\n",

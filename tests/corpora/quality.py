@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The quality that this version stands for, on the real model and whole books; slow (a few minutes).
 
-  quality.py --focus BINARY --model smollm2.gguf --data DATA [--keep DIR]
+  quality.py --focus BINARY --model smollm2.gguf --data DATA [--keep DIR]      (FOCUS_DATA, where set, is the data folder)
 
 Trains an adapter on the training books with default options, judges it on 8 windows of 1024 tokens of each of three
 held-out books, and checks the table: cost at most .25, perplexity at most 1.05 times dense and .97 times the window of
@@ -19,6 +19,7 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--keep", help="folder for the adapter and the table (default: a temporary one)")
     given = parser.parse_args()
+    given.data = os.environ.get("FOCUS_DATA", given.data)
     for path, hint in ((given.model, "run 'make model'"), (given.data, "set FOCUS_DATA to the data folder")):
         if not os.path.exists(path):
             print(f"skipped: {path} is not here; {hint}")

@@ -99,10 +99,12 @@ std::string render_report(const Report& report) {
   }
   if (!report.loss.empty()) html += section("loss", "Loss", render_loss(report));
   if (has_cells(report.far_mass)) {
-    html += section("far-mass", "Far mass kept by the adapter",
-                    paragraph("Of the attention that the dense model sends beyond the window and "
-                              "the sinks, the share that each query head keeps.") +
-                        render_heat_map(far_mass_map(report.far_mass)));
+    html +=
+        section("far-mass", "Far mass kept by the adapter",
+                paragraph("Of the attention that the dense model sends beyond the window and "
+                          "the sinks, the share that each query head keeps. The mean counts every "
+                          "head alike; the table weighs heads by what they send.") +
+                    render_heat_map(far_mass_map(report.far_mass)));
   }
   if (has_cells(report.reads)) {
     html += section("reads", "Groups read",

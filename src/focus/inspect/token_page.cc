@@ -36,11 +36,14 @@ struct GroupUse {
   // The most frequent texts, blank ones left out.
   std::vector<std::string> samples() const {
     std::vector<std::pair<std::string, size_t>> order;
-    for (const auto& word : words) {
-      if (word.first.find_first_not_of(" \t\r\n") != std::string::npos) order.push_back(word);
-    }
-    std::stable_sort(order.begin(), order.end(),
-                     [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const auto& word : words) order.push_back(word);
+    // Words before white space, which is shown only where a group holds little else.
+    const auto blank = [](const std::string& text) {
+      return text.find_first_not_of(" \t\r\n") == std::string::npos;
+    };
+    std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) {
+      return blank(a.first) != blank(b.first) ? blank(b.first) : a.second > b.second;
+    });
     std::vector<std::string> texts;
     for (const auto& word : order) {
       if (texts.size() < kLegendSamples) texts.push_back(word.first);
