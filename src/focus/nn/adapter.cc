@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <type_traits>
 
 #include "focus/base/error.h"
 #include "focus/base/files.h"
@@ -75,13 +76,22 @@ class Reader {
     if (found == object_.end())
       throw Error(ErrorKind::kFormat, path_, "the key '" + key + "' in '" + where_ + "'", "none");
     try {
+      // nlohmann would turn 2.5 into an integer and true into a number.
+      if constexpr (std::is_same_v<T, bool>) {
+        if (!found->is_boolean()) throw wrong_type(key, *found);
+      } else if constexpr (std::is_integral_v<T>) {
+        if (!found->is_number_integer()) throw wrong_type(key, *found);
+      }
       T value = found->template get<T>();
       object_.erase(found);
       return value;
     } catch (const nlohmann::json::exception&) {
-      throw Error(ErrorKind::kFormat, path_, "another type at '" + where_ + "." + key + "'",
-                  object_[key].dump());
+      throw wrong_type(key, *found);
     }
+  }
+  Error wrong_type(const std::string& key, const nlohmann::json& found) const {
+    return {ErrorKind::kFormat, path_, "another type at '" + where_ + "." + key + "'",
+            found.dump()};
   }
   Reader child(const std::string& key) { return {path_, key, take<nlohmann::json>(key)}; }
   void finish() const {

@@ -89,6 +89,10 @@ TEST(Adapter, DamageIsNamed) {
   expect_kind(ErrorKind::kFormat, load, "rank");
   with("\"a.txt b.txt\"", "7");
   expect_kind(ErrorKind::kFormat, load, "calibration");
+  with("\"rank\": 2", "\"rank\": 2.5");
+  expect_kind(ErrorKind::kFormat, load, "rank");
+  with("\"tied\": false", "\"tied\": 0");
+  expect_kind(ErrorKind::kFormat, load, "tied");
   with("\"FOCUS\"", "\"LORA\"");
   expect_kind(ErrorKind::kUnsupported, load, "LORA");
   with("\"qk\"", "\"qkv\"");
