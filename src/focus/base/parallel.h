@@ -11,9 +11,4 @@ namespace focus {
 using ParallelFor =
     std::function<void(int64_t n, const std::function<void(int64_t begin, int64_t end)>& body)>;
 
-// Runs everything on the calling thread.
-inline void serial_for(int64_t n, const std::function<void(int64_t, int64_t)>& body) {
-  if (n > 0) body(0, n);
-}
-
 }  // namespace focus

@@ -8,10 +8,8 @@
 #include <limits>
 #include <map>
 #include <memory>
-#include <optional>
 
 #include "focus/base/error.h"
-#include "focus/base/files.h"
 #include "focus/base/mapped_file.h"
 #include "focus/text/utf8.h"
 
@@ -114,20 +112,10 @@ std::vector<std::string> expand_patterns(const std::vector<std::string>& pattern
 }
 
 TextFile read_text(const std::string& path, size_t max_bytes) {
-  // A regular file is mapped, so that no more of it is read than is used; a pipe has to be read
-  // whole.
-  std::error_code ignored;
-  std::optional<MappedFile> mapped;
-  std::string piped;
-  if (fs::is_regular_file(path, ignored)) {
-    mapped.emplace(path);
-  } else {
-    piped = read_file(path);
-  }
-  const std::string_view bytes =
-      mapped ? std::string_view(reinterpret_cast<const char*>(mapped->bytes().data()),
-                                mapped->bytes().size())
-             : std::string_view(piped);
+  // Mapped, so that no more of the file is read than is used.
+  const MappedFile mapped(path);
+  const std::string_view bytes(reinterpret_cast<const char*>(mapped.bytes().data()),
+                               mapped.bytes().size());
   // One byte more than wanted tells whether a character is cut.
   const size_t most = max_bytes == std::numeric_limits<size_t>::max() ? max_bytes : max_bytes + 1;
   TextFile file{path, is_gzip(bytes) ? inflate_members(bytes, path, most)

@@ -16,8 +16,10 @@ TokenWindows::TokenWindows(const std::vector<std::string>& paths, const Tokenize
   // The smallest files first: what they leave of their share goes to the larger ones.
   std::vector<size_t> by_size(paths.size());
   std::iota(by_size.begin(), by_size.end(), size_t{0});
-  std::ranges::stable_sort(by_size, {},
-                           [&](size_t n) { return std::filesystem::file_size(paths[n]); });
+  std::ranges::stable_sort(by_size, {}, [&](size_t n) {
+    std::error_code no_size;  // of what is no file: read_text refuses it
+    return std::filesystem::file_size(paths[n], no_size);
+  });
   std::vector<std::vector<int32_t>> texts(paths.size());
   int64_t longest = 0;
   for (size_t n = 0; n < paths.size(); ++n) {

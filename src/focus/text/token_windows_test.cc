@@ -1,6 +1,7 @@
 #include "focus/text/token_windows.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <set>
 
@@ -56,6 +57,19 @@ TEST(TokenWindows, ReadsNoMoreThanItsShareOfLongTexts) {
   const TokenWindows windows({large, small}, tiny_tokenizer(), 10, -1, 1000);
   EXPECT_EQ(windows.total(), 1000) << "100 of the small text, the rest of the large one";
   EXPECT_EQ(windows.count(0), 90) << "texts keep their order";
+}
+
+TEST(TokenWindows, APipeIsRefusedByName) {
+  const TestFolder folder;
+  const std::string pipe = folder.at("pipe"), small = folder.write("small.txt", numbers(100));
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  try {
+    TokenWindows({pipe, small}, tiny_tokenizer(), 10, -1, 1 << 20);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kIo);
+    EXPECT_EQ(error.subject(), pipe);
+  }
 }
 
 TEST(TokenWindows, TooShortTextIsAnError) {
