@@ -1,11 +1,15 @@
+#include <ATen/core/grad_mode.h>
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "eval_report.h"
+#include "focus/base/error.h"
 #include "focus/eval/evaluate.h"
+#include "focus/nn/routing_record.h"
 #include "loaded_model.h"
 #include "output_folder.h"
 #include "progress.h"
@@ -18,17 +22,42 @@ struct Arguments {
   TextArguments text;
   EvalOptions options;
   AdapterArguments adapter;
-  std::string json, report;
+  std::string json, report, record;
   bool no_copy = false;
   CLI::Option* json_option = nullptr;
 };
 
+// What the adapter decides in the first window of the first text.
+RecordedRouting recorded_routing(const LoadedModel& model, const Adapter& adapter,
+                                 const TokenWindows& windows) {
+  const at::NoGradGuard frozen;
+  const auto& config = model.decoder->config();
+  const auto path = std::filesystem::absolute(model.arguments.model).lexically_normal();
+  RecordedRouting routing{
+      .rule = adapter.rule,
+      .model = (path.has_filename() ? path : path.parent_path()).filename().string(),
+      .heads = config.heads,
+      .kv_heads = config.kv_heads,
+      .head_dim = config.head_dim,
+      .reads = adapter.reads()};
+  MaskedAttention attention(adapter.mask("adapter"));
+  attention.record(&routing.record);
+  auto cache = model.decoder->new_cache();
+  model.decoder->forward(
+      windows.side_by_side(0, 0), cache,
+      [&](const LayerInputs& inputs, LayerCache& layer) { return attention(inputs, layer); });
+  return routing;
+}
+
 void run(const Arguments& given) {
   EvalOptions options = given.options;
   if (given.no_copy) options.copy_windows = 0;
+  if (!given.record.empty() && given.adapter.folder.empty())
+    throw Error(ErrorKind::kUsage, "--record-routing", "an --adapter whose routing to record",
+                "none");
   LoadedModel model(given.model);
   const auto adapter = adapter_of(given.adapter);
-  for (const auto& path : {given.json, given.report}) {
+  for (const auto& path : {given.json, given.report, given.record}) {
     if (!path.empty()) check_output_file(path);
   }
   const TokenWindows windows = model.windows(given.text);
@@ -40,6 +69,11 @@ void run(const Arguments& given) {
       *model.decoder, adapter ? &*adapter : nullptr, windows, options,
       [&](int64_t done, int64_t total) { progress.update(done, total); }, interrupted);
   progress.finish();
+  if (!given.record.empty()) {
+    MadeFolders folders(parent_folder(given.record));
+    save_routing_record(given.record, recorded_routing(model, *adapter, windows));
+    folders.keep();
+  }
   const std::string json = to_json(result.rows).dump(2) + "\n";
   const bool json_only = given.json_option->count() > 0 && given.json.empty();
   if (!given.json.empty()) write_output_file(given.json, json);
@@ -82,6 +116,8 @@ Command add_eval(CLI::App& app) {
           ->expected(0, 1)
           ->type_name("FILE");
   add_path(app, "--report", given->report, "write an HTML report", "FILE");
+  add_path(app, "--record-routing", given->record,
+           "write the adapter's decisions of the first window", "FILE");
   app.footer(
       "Example: focus eval --model DIR --adapter adapter --text book.txt --report page.html");
   return [given] { run(*given); };

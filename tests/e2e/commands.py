@@ -222,6 +222,17 @@ def evaluation_compares_at_equal_cost(bench):
 
 
 @check
+def evaluation_records_the_routing(bench):
+    given = ["--tokens", "128", "--windows", "1", "--no-copy", "--record-routing", "made/routing.safetensors"]
+    assert "--adapter" in bench.eval(*given, code=2)
+    bench.eval("--adapter", bench.adapter, *given)
+    facts = json.loads(bench.run("info", "made/routing.safetensors", "--json"))
+    shown = {key: facts[f"metadata: {key}"] for key in ("model", "tokens", "groups", "window")}
+    assert shown == {"model": "tiny_llama", "tokens": "128", "groups": "16", "window": "8"}, facts
+    assert facts["layers.0.queries"].startswith("I64 [128, "), facts
+
+
+@check
 def evaluation_without_an_adapter_is_the_dense_row(bench):
     rows = json.loads(bench.eval("--windows", "1", "--copy-windows", "1", "--json"))
     assert [row["mask"] for row in rows] == ["dense"] and set(rows[0]) == KEYS, rows

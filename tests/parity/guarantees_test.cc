@@ -229,7 +229,7 @@ void check_batch_invariance(const Decoder& decoder, const Mask& mask,
                             const std::vector<int32_t>& tokens,
                             const std::vector<std::vector<int64_t>>& splits) {
   SCOPED_TRACE(mask.name);
-  MaskedAttention attention(mask, AttentionRunner::kRows);
+  MaskedAttention attention(mask, AttentionRunner::kInvariant);
   auto cache = decoder.new_cache();
   const auto once = run(decoder, attention, tokens, {static_cast<int64_t>(tokens.size())}, cache);
   for (const auto& pieces : splits) {

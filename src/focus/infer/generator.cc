@@ -35,7 +35,7 @@ Generation generate(const Decoder& decoder, const Tokenizer& tokenizer, const Ma
   if (prompt.empty())
     throw Error(ErrorKind::kUsage, "prompt", "at least one token", "none", "give some text");
   const auto runner =
-      decoder.options().batch_invariant ? AttentionRunner::kRows : AttentionRunner::kAuto;
+      decoder.options().batch_invariant ? AttentionRunner::kInvariant : AttentionRunner::kAuto;
   MaskedAttention attention(mask, runner);
   auto cache = decoder.new_cache();
   Sampler sampler(options.sampling);

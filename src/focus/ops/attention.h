@@ -9,9 +9,8 @@ namespace focus {
 
 // How a plan is evaluated; never which pairs it keeps.
 enum class AttentionRunner {
-  kAuto,  // one query: rows; else masked SDPA, or causal SDPA where the plan keeps every pair
-  kRows,  // row by row in ascending key order: a query's bits do not depend on how many queries
-          // come at once
+  kAuto,       // one query: row by row; else the block plan's own choice
+  kInvariant,  // a query's bits do not depend on how many queries come at once
 };
 
 // softmax(scale q k^T) v over the pairs of the plan.

@@ -61,8 +61,8 @@ void check(const Case& c, uint64_t seed) {
     // fp32: unit-variance inputs, sums of at most a few hundred terms. bf16: the output alone is
     // rounded to 8 bits, and SDPA rounds the weights too; |v| stays below 5.
     const double tolerance = type == at::kFloat ? 5e-6 : 5 * 0x1p-7;
-    for (AttentionRunner runner : {AttentionRunner::kAuto, AttentionRunner::kRows}) {
-      SCOPED_TRACE(runner == AttentionRunner::kRows ? "rows" : "auto");
+    for (AttentionRunner runner : {AttentionRunner::kAuto, AttentionRunner::kInvariant}) {
+      SCOPED_TRACE(runner == AttentionRunner::kInvariant ? "rows" : "auto");
       PairCount count;
       std::vector<int32_t> rows;
       const auto out = attention(qt, kt, vt, plan, scale, runner, &count, &rows);

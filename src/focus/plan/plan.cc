@@ -47,11 +47,6 @@ Plan::Plan(const Rule& rule, const Shape& shape, const GroupSets* query_sets,
   }
 }
 
-int64_t Plan::causal_keys(int64_t query) const {
-  const int64_t i = shape_.first + query;
-  return std::min(i - document(i) + 1, rule_.limit);
-}
-
 void Plan::mark_groups(int64_t query_head, int64_t query, int64_t begin, int64_t end,
                        std::span<uint8_t> kept) const {
   const int64_t words = key_sets_->words();
@@ -72,18 +67,15 @@ void Plan::mark_groups(int64_t query_head, int64_t query, int64_t begin, int64_t
 }
 
 int64_t Plan::row(int64_t query_head, int64_t query, std::span<uint8_t> kept) const {
-  const int64_t i = shape_.first + query;
-  const int64_t start = document(i);
+  const Bounds at = bounds(query);
   std::fill(kept.begin(), kept.begin() + keys(), uint8_t{0});
-  const int64_t lowest = i + 1 - causal_keys(query);
-  int64_t near = std::max(lowest, i - rule_.window);
-  if (i - start < rule_.dense_until) near = lowest;
-  if (query_sets_ != nullptr && near > lowest) mark_groups(query_head, query, lowest, near, kept);
-  const int64_t sinks_end = std::min(near, start + rule_.sinks);
-  if (sinks_end > lowest) std::fill(kept.begin() + lowest, kept.begin() + sinks_end, uint8_t{1});
-  std::fill(kept.begin() + near, kept.begin() + i + 1, uint8_t{1});
-  int64_t count = i + 1 - near;
-  for (int64_t j = lowest; j < near; ++j) count += kept[j];
+  std::fill(kept.begin() + at.lowest, kept.begin() + at.sinks_end, uint8_t{1});
+  std::fill(kept.begin() + at.near, kept.begin() + at.end, uint8_t{1});
+  int64_t count = at.sinks_end - at.lowest + at.end - at.near;
+  if (query_sets_ != nullptr && at.near > at.sinks_end) {
+    mark_groups(query_head, query, at.sinks_end, at.near, kept);
+    for (int64_t j = at.sinks_end; j < at.near; ++j) count += kept[j];
+  }
   return count;
 }
 
@@ -98,10 +90,15 @@ void Plan::kept_keys(int64_t query_head, int64_t query, std::vector<int32_t>& ke
 
 PairCount Plan::count() const {
   PairCount total;
-  std::vector<uint8_t> kept(keys());
+  std::vector<uint8_t> kept(query_sets_ != nullptr ? keys() : 0);
   for (int64_t q = 0; q < shape_.queries; ++q) {
-    for (int64_t h = 0; h < shape_.query_heads; ++h) total.kept += row(h, q, kept);
     total.causal += causal_keys(q) * shape_.query_heads;
+    if (query_sets_ == nullptr) {
+      const Bounds at = bounds(q);
+      total.kept += (at.sinks_end - at.lowest + at.end - at.near) * shape_.query_heads;
+      continue;
+    }
+    for (int64_t h = 0; h < shape_.query_heads; ++h) total.kept += row(h, q, kept);
   }
   return total;
 }

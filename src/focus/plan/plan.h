@@ -2,6 +2,7 @@
 // reported count of pairs comes from here.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -43,6 +44,24 @@ class Plan {
   int64_t keys() const { return shape_.first + shape_.queries; }
   const Shape& shape() const { return shape_; }
   const Rule& rule() const { return rule_; }
+  const GroupSets* query_sets() const { return query_sets_; }
+  const GroupSets* key_sets() const { return key_sets_; }
+
+  // A query's keys by position: [lowest, sinks_end) and [near, end) are kept whatever the groups,
+  // [sinks_end, near) by them, no others. Each bound only grows with the query.
+  struct Bounds {
+    int64_t lowest = 0, sinks_end = 0, near = 0, end = 0;
+  };
+  Bounds bounds(int64_t query) const {
+    const int64_t i = shape_.first + query;
+    const int64_t start = document(i);
+    const int64_t lowest = i + 1 - causal_keys(query);
+    const int64_t near =
+        i - start < rule_.dense_until ? lowest : std::max(lowest, i - rule_.window);
+    const int64_t sinks_end = std::clamp(start + std::min(rule_.sinks, keys()), lowest, near);
+    return {lowest, sinks_end, near, i + 1};
+  }
+  bool is_sink(int64_t position) const { return position - document(position) < rule_.sinks; }
 
   // Fills kept[j] with 1 or 0 for j in [0, keys()) and returns how many are 1. query counts from
   // shape.first.
@@ -50,9 +69,13 @@ class Plan {
   // The kept positions in ascending order.
   void kept_keys(int64_t query_head, int64_t query, std::vector<int32_t>& keys) const;
   // Over all query heads and queries; the causal pairs of a document that the model's limit allows.
+  // Takes time O(queries) without group sets, else O(queries * query_heads * keys).
   PairCount count() const;
   // Causal pairs of one query, all of them allowed by the model's limit.
-  int64_t causal_keys(int64_t query) const;
+  int64_t causal_keys(int64_t query) const {
+    const int64_t i = shape_.first + query;
+    return std::min(i - document(i) + 1, rule_.limit);
+  }
   int64_t kv_head(int64_t query_head) const {
     return query_head / (shape_.query_heads / shape_.kv_heads);
   }

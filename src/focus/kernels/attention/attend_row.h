@@ -3,12 +3,9 @@
 
 #include <cstdint>
 
-namespace focus {
+#include "focus/kernels/attention/bf16.h"
 
-// A bf16 value's bits.
-struct Bf16 {
-  uint16_t bits;
-};
+namespace focus {
 
 // out = softmax(scale * q . k_j) v_j over j in keys[0..count), ascending, in fp32; returns the
 // natural-log log-sum-exp of the scaled scores. A row's bits depend on q and on the listed keys
